@@ -1,0 +1,212 @@
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+#   make              ./dlock
+#   make demo         see it work: needs nothing but Debian, make and git
+#   make check        everything a change must pass (minutes); check-long: the hours
+#   make deps         install, with apt-get, what the targets here need
+#   make install      PREFIX=/usr/local, DESTDIR= are respected
+#
+# A build needs make, a C compiler, pkg-config, sed, hiredis and libuuid. CC, CPPFLAGS, CFLAGS,
+# LDFLAGS and LDLIBS may be given and are added to what dlock needs. WERROR=1 makes warnings errors, V=1
+# shows the commands.
+
+VERSION := $(shell cat VERSION)
+
+PREFIX = /usr/local
+BINDIR = $(PREFIX)/bin
+MANDIR = $(PREFIX)/share/man
+DESTDIR =
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+CFLAGS ?= -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+INSTALL = install
+PKG_CONFIG = pkg-config
+# Where everything built goes, and the product itself: `make lint` builds elsewhere with clang.
+BUILD = build
+PROGRAM = dlock
+
+libraries = hiredis uuid
+# What pkg-config says is a system header: its warnings are not ours.
+library_cflags = $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries)))
+library_libs = $(shell $(PKG_CONFIG) --libs $(libraries))
+
+warnings = -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wundef \
+	-Wnull-dereference -Wdouble-promotion
+ifeq ($(WERROR),1)
+warnings += -Werror
+endif
+
+all_cppflags = -D_GNU_SOURCE -DDLOCK_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen \
+	$(library_cflags) $(CPPFLAGS)
+all_cflags = -std=c11 $(warnings) -MMD -MP
+sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1
+
+ifeq ($(V),1)
+say = @:
+run =
+else
+say = @echo
+run = @
+endif
+
+sources := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
+scripts := $(sort $(wildcard src/store/lua/*.lua))
+tool_sources := $(wildcard tests/tools/*.c)
+unit_sources := $(wildcard tests/unit/*_test.c)
+# Helpers that unit tests share, say a fake store: linked with every one of them.
+unit_helpers := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
+
+plain_objects = $(sources:%.c=$(BUILD)/plain/%.o)
+test_objects = $(sources:%.c=$(BUILD)/test/%.o)
+asan_objects = $(sources:%.c=$(BUILD)/asan/%.o)
+unit_link = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) \
+	$(unit_helpers:%.c=$(BUILD)/asan/%.o)
+# tests/tools/NAME_preload.c is a library for LD_PRELOAD, any other file there a program.
+preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$(tool_sources)))
+programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
+units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
+
+.PHONY: all tools unit built check check-unit check-bats check-sanitized check-long lint format \
+	sanitize demo deps install uninstall dist clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+
+all: $(PROGRAM)
+
+$(PROGRAM): $(plain_objects)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(plain_objects) $(library_libs) $(LDLIBS)
+
+# The same sources with the switches that let a test turn a safety net off.
+$(BUILD)/test/dlock: $(test_objects)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(test_objects) $(library_libs) $(LDLIBS)
+
+$(BUILD)/asan/dlock: $(asan_objects)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $(asan_objects) $(library_libs) $(LDLIBS)
+
+# Headers that the build itself makes come first: the dependency files do not exist yet when a
+# tree is built for the first time.
+generated = $(BUILD)/gen/lua_scripts.h
+
+$(BUILD)/plain/%.o: %.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/test/%.o: %.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) -DDLOCK_TESTING $(all_cflags) $(CFLAGS) -c -o $@ $<
+
+# -Wnull-dereference sees paths that only the sanitizers' own checks make.
+$(BUILD)/asan/%.o: %.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) -Wno-null-dereference $(sanitize) -c -o $@ $<
+
+$(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
+	@mkdir -p $(@D)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
+
+$(BUILD)/tools/%.so: tests/tools/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< $(LDLIBS)
+
+$(BUILD)/tools/%: tests/tools/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+
+$(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts)
+	@mkdir -p $(@D)
+	$(say) 'GEN  $@'
+	$(run)scripts/embed-lua $(scripts) >$@
+
+# Changes only when a flag does, so that a build with other flags starts anew. It also says in one
+# line, instead of in a page of compiler errors, that the libraries are not there.
+flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
+$(BUILD)/flags: force
+	@$(PKG_CONFIG) --exists $(libraries) 2>/dev/null || { \
+		echo "dlock needs a C compiler, pkg-config and the development files of:" \
+			"$(libraries) ('make deps' installs them)" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(flags_now))' | cmp -s - $@ || \
+		echo '$(subst ','\'',$(flags_now))' >$@
+.PHONY: force
+
+tools: $(programs) $(preloads)
+unit: $(units)
+built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit
+sanitize: $(BUILD)/asan/dlock
+
+# What follows starts make a second time where packages may just have been installed: this make
+# has asked pkg-config already.
+jobs = -j$(shell nproc 2>/dev/null || echo 2)
+make_built = $(MAKE) --no-print-directory $(jobs) WERROR=1 built
+
+deps:
+	@scripts/deps install build check demo
+
+check:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/run lint unit bats sanitized
+
+check-unit:
+	@scripts/deps ensure build check
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 unit
+	@tests/run unit
+
+check-bats:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/run bats
+
+check-sanitized:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/run sanitized
+
+check-long:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/run long
+
+lint:
+	@scripts/deps ensure build check
+	@scripts/lint
+
+format:
+	@scripts/deps ensure build check
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
+
+demo:
+	@scripts/deps ensure build demo
+	@$(MAKE) --no-print-directory $(jobs) $(PROGRAM)
+	@scripts/demo
+
+install: $(PROGRAM)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/dlock
+	$(INSTALL) -m 644 man/dlock.1 $(DESTDIR)$(MANDIR)/man1/dlock.1
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/dlock $(DESTDIR)$(MANDIR)/man1/dlock.1
+
+dist:
+	@mkdir -p $(BUILD)
+	git archive --format=tar.gz --prefix=dlock-$(VERSION)/ -o $(BUILD)/dlock-$(VERSION).tar.gz HEAD
+
+clean:
+	rm -rf $(BUILD) $(PROGRAM)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

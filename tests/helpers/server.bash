@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# A private Redis: own directory, Unix socket and TCP port, nothing saved.
+#
+#   start_redis [redis-server OPTION...]
+#
+# sets and exports REDIS_DIR, REDIS_SOCK, REDIS_PORT, REDIS_PID, URL_UNIX, URL_TCP, and DLOCK_SERVER
+# (the Unix socket). An option given here wins over the ones below; `--port 0` means no TCP port.
+# In setup_file it serves the whole file, in a test or setup that test alone.
+#
+# shellcheck disable=SC2034 # variables are for the caller
+
+start_redis() {
+	local attempt port debug=() listen=1 word
+	if [ -z "${REDIS_HAS_DEBUG_SWITCH:-}" ]; then
+		# --enable-debug-command came with 7.0, and older servers refuse what they do not know.
+		word=$(redis-server --version)
+		word=${word#* v=}
+		REDIS_HAS_DEBUG_SWITCH=$((${word%%.*} >= 7))
+		export REDIS_HAS_DEBUG_SWITCH
+	fi
+	[ "$REDIS_HAS_DEBUG_SWITCH" = 0 ] || debug=(--enable-debug-command local)
+	[[ " $* " != *" --port 0 "* ]] || listen=0
+
+	# A Unix socket's path has 107 bytes, and bats' directories are long.
+	REDIS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/dlock-redis.XXXXXX") || return 1
+	REDIS_SOCK=$REDIS_DIR/s
+	for attempt in {1..20}; do
+		# Below the range from which the kernel takes ports for outgoing connections. A port that
+		# somebody has taken meanwhile ends redis-server at once: then another one.
+		port=0
+		[ "$listen" = 0 ] || port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+		rm -f "$REDIS_SOCK"
+		(
+			cd "$REDIS_DIR" || exit 1
+			close_descriptors
+			exec env --default-signal redis-server --port "$port" --bind 127.0.0.1 \
+				--unixsocket "$REDIS_SOCK" --dir "$REDIS_DIR" --save "" --daemonize no \
+				"${debug[@]}" "$@"
+		) >>"$REDIS_DIR/log" 2>&1 </dev/null &
+		REDIS_PID=$!
+		if poll_for 5000 redis_up_or_dead && redis_answers; then
+			REDIS_PORT=$port
+			URL_UNIX=unix://$REDIS_SOCK
+			URL_TCP=redis://127.0.0.1:$port
+			DLOCK_SERVER=$URL_UNIX
+			REDIS_OF_TEST=${BATS_TEST_NAME:-}
+			export REDIS_DIR REDIS_SOCK REDIS_PORT REDIS_PID URL_UNIX URL_TCP DLOCK_SERVER
+			return 0
+		fi
+		grep -qi 'address already in use' "$REDIS_DIR/log" || break
+		: >"$REDIS_DIR/log"
+	done
+	echo "redis-server did not start (attempt $attempt):" >&2
+	cat "$REDIS_DIR/log" >&2
+	return 1
+}
+
+# Closes 3 and above, for a subshell that is about to exec: bats waits for whoever holds its 3, and
+# what called bats may have left others open.
+close_descriptors() {
+	local fd
+	for fd in /proc/self/fd/*; do
+		fd=${fd##*/}
+		[ "$fd" -le 2 ] || eval "exec $fd>&-"
+	done
+}
+
+redis_answers() {
+	[ -S "$REDIS_SOCK" ] && [ "$(redis-cli -s "$REDIS_SOCK" PING 2>/dev/null)" = PONG ]
+}
+
+redis_up_or_dead() {
+	redis_answers || gone "$REDIS_PID"
+}
+
+# redis COMMAND...: one command to the private server; -h for humans is off, so the output is raw.
+redis() {
+	redis-cli -s "$REDIS_SOCK" --raw "$@"
+}
+
+# stop_redis: end the server, also a stopped one, and remove its directory.
+stop_redis() {
+	[ -n "${REDIS_PID:-}" ] || return 0
+	kill -TERM "$REDIS_PID" 2>/dev/null || true
+	kill -CONT "$REDIS_PID" 2>/dev/null || true
+	if ! poll_for 3000 gone "$REDIS_PID"; then
+		kill -KILL "$REDIS_PID" 2>/dev/null || true
+		poll_for 1000 gone "$REDIS_PID" || true
+	fi
+	wait "$REDIS_PID" 2>/dev/null || true
+	[[ "$REDIS_DIR" != */dlock-redis.* ]] || rm -rf "$REDIS_DIR"
+	REDIS_PID=
+}
+
+# The keys of NAME, as SPEC.md section 7 has them.
+key_of() {
+	echo "lock:$1"
+}
+
+fence_key_of() {
+	echo "lock:$1#fence{lock:$1}"
+}
+
+info_key_of() {
+	echo "lock:$1#info{lock:$1}"
+}
+
+# held NAME: the key exists; free NAME: it does not. For wait_until.
+held() {
+	[ "$(redis EXISTS "lock:$1")" = 1 ]
+}
+
+free() {
+	[ "$(redis EXISTS "lock:$1")" = 0 ]
+}
+
+# steal NAME: what an operator with redis-cli does: another token in the holder's place.
+steal() {
+	redis SET "lock:$1" "${2:-stolen-by-the-test}" PX "${3:-60000}" >/dev/null
+}

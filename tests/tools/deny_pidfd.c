@@ -1,0 +1,46 @@
+/* Copyright (c) 2026 the dlock authors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * deny_pidfd COMMAND [ARG]...: runs COMMAND where pidfd_open(2) fails with EPERM.
+ *
+ * That is what old container run-times' seccomp profiles do to a call they do not know.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int
+main(int argc, char **argv)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {sizeof code / sizeof code[0], code};
+
+	if (argc < 2) {
+		fputs("usage: deny_pidfd COMMAND [ARG]...\n", stderr);
+		return 64;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+		perror("deny_pidfd: seccomp");
+		return 71;
+	}
+	/* The tool vouches for itself: a filter that did not take would make every test pass. */
+	if (syscall(SYS_pidfd_open, getpid(), 0) >= 0 || errno != EPERM) {
+		fputs("deny_pidfd: pidfd_open still works\n", stderr);
+		return 71;
+	}
+	execvp(argv[1], argv + 1);
+	perror("deny_pidfd: exec");
+	return 127;
+}

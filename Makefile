@@ -70,7 +70,7 @@ preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$
 programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
 units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
 
-.PHONY: all tools unit built check check-unit check-bats check-sanitized check-long lint format \
+.PHONY: all print-flags tools unit built check check-unit check-bats check-sanitized check-long lint format \
 	sanitize demo deps install uninstall dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -180,6 +180,10 @@ check-long:
 	@scripts/deps ensure build check
 	@$(make_built)
 	@tests/run long
+
+# The flags that clang-tidy needs to read the sources.
+print-flags:
+	@echo '$(subst ','\'',$(all_cppflags) -std=c11 $(warnings))'
 
 lint:
 	@scripts/deps ensure build check

@@ -8,12 +8,15 @@
 #
 # sets and exports REDIS_DIR, REDIS_SOCK, REDIS_PORT, REDIS_PID, URL_UNIX, URL_TCP, and DLOCK_SERVER
 # (the Unix socket). An option given here wins over the ones below; `--port 0` means no TCP port.
-# In setup_file it serves the whole file, in a test or setup that test alone.
+# In setup_file it serves the whole file, in a test or setup that test alone. restart_redis starts
+# a server that has ended again, with the same directory, port and options.
 #
 # shellcheck disable=SC2034 # variables are for the caller
 
 start_redis() {
-	local attempt port debug=() listen=1 word
+	local attempt port listen=1 word
+	REDIS_DEBUG=()
+	REDIS_OPTIONS=("$@")
 	if [ -z "${REDIS_HAS_DEBUG_SWITCH:-}" ]; then
 		# --enable-debug-command came with 7.0, and older servers refuse what they do not know.
 		word=$(redis-server --version)
@@ -21,7 +24,7 @@ start_redis() {
 		REDIS_HAS_DEBUG_SWITCH=$((${word%%.*} >= 7))
 		export REDIS_HAS_DEBUG_SWITCH
 	fi
-	[ "$REDIS_HAS_DEBUG_SWITCH" = 0 ] || debug=(--enable-debug-command local)
+	[ "$REDIS_HAS_DEBUG_SWITCH" = 0 ] || REDIS_DEBUG=(--enable-debug-command local)
 	[[ " $* " != *" --port 0 "* ]] || listen=0
 
 	# A Unix socket's path has 107 bytes, and bats' directories are long.
@@ -33,14 +36,7 @@ start_redis() {
 		port=0
 		[ "$listen" = 0 ] || port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
 		rm -f "$REDIS_SOCK"
-		(
-			cd "$REDIS_DIR" || exit 1
-			close_descriptors
-			exec env --default-signal redis-server --port "$port" --bind 127.0.0.1 \
-				--unixsocket "$REDIS_SOCK" --dir "$REDIS_DIR" --save "" --daemonize no \
-				"${debug[@]}" "$@"
-		) >>"$REDIS_DIR/log" 2>&1 </dev/null &
-		REDIS_PID=$!
+		launch_redis "$port"
 		if poll_for 5000 redis_up_or_dead && redis_answers; then
 			REDIS_PORT=$port
 			URL_UNIX=unix://$REDIS_SOCK
@@ -56,6 +52,24 @@ start_redis() {
 	echo "redis-server did not start (attempt $attempt):" >&2
 	cat "$REDIS_DIR/log" >&2
 	return 1
+}
+
+launch_redis() {
+	(
+		cd "$REDIS_DIR" || exit 1
+		close_descriptors
+		exec env --default-signal redis-server --port "$1" --bind 127.0.0.1 \
+			--unixsocket "$REDIS_SOCK" --dir "$REDIS_DIR" --save "" --daemonize no \
+			"${REDIS_DEBUG[@]}" "${REDIS_OPTIONS[@]}"
+	) >>"$REDIS_DIR/log" 2>&1 </dev/null &
+	REDIS_PID=$!
+	export REDIS_PID
+}
+
+# Only in the shell that called start_redis: the options are not exported.
+restart_redis() {
+	launch_redis "$REDIS_PORT"
+	wait_until 5s redis_answers
 }
 
 # Closes 3 and above, for a subshell that is about to exec: bats waits for whoever holds its 3, and

@@ -15,6 +15,8 @@
  *     reset              every connection ends with a RST; new ones work
  *     refuse             connections go on, new ones are refused
  *     answer-once TEXT   the next request is not passed on: TEXT is its answer
+ *     on N ORDER         ORDER comes into force when the Nth request from now arrives, before
+ *                        anything is done with it
  *     pass               all is well again; what a blackhole held back is delivered now
  *
  * LOG gets a line for each piece of request passed on (or answered here): the BOOTTIME in
@@ -63,6 +65,8 @@ static struct {
 	long long delay_ns;
 	bool drop, blackhole;
 	char answer[512]; /* for answer-once; empty: none */
+	long countdown;   /* requests until `later` is obeyed; 0: never */
+	char later[512];
 } mode;
 
 static const char *target;
@@ -256,38 +260,6 @@ log_request(long number, const char *data, size_t len)
 }
 
 static void
-pair_read_request(struct pair *pair)
-{
-	char data[65536];
-	ssize_t len = read(pair->up.from, data, sizeof data);
-
-	if (len <= 0) {
-		pair->up.ended = true;
-		return;
-	}
-	log_request(pair->number, data, (size_t)len);
-	if (mode.answer[0] != '\0') {
-		half_queue(&pair->down, mode.answer, strlen(mode.answer), 0);
-		mode.answer[0] = '\0';
-		return;
-	}
-	half_queue(&pair->up, data, (size_t)len, 0);
-}
-
-static void
-pair_read_answer(struct pair *pair)
-{
-	char data[65536];
-	ssize_t len = read(pair->down.from, data, sizeof data);
-
-	if (len <= 0)
-		pair->down.ended = true;
-	else if (!mode.drop)
-		half_queue(&pair->down, data, (size_t)len,
-		    mode.delay_ns == 0 ? 0 : now_ns() + mode.delay_ns);
-}
-
-static void
 obey(const char *order)
 {
 	int i;
@@ -308,6 +280,8 @@ obey(const char *order)
 		listener = -1;
 	} else if (strncmp(order, "answer-once ", 12) == 0) {
 		snprintf(mode.answer, sizeof mode.answer, "%s\r\n", order + 12);
+	} else if (sscanf(order, "on %ld %511[^\n]", &mode.countdown, mode.later) == 2) {
+		return;
 	} else if (strcmp(order, "pass") == 0) {
 		memset(&mode, 0, sizeof mode);
 		listen_again();
@@ -316,6 +290,44 @@ obey(const char *order)
 	} else {
 		fprintf(stderr, "flaky_proxy: unknown order '%s'\n", order);
 	}
+}
+
+static void
+pair_read_request(int i)
+{
+	struct pair *pair = pairs[i];
+	char data[65536];
+	ssize_t len = read(pair->up.from, data, sizeof data);
+
+	if (len <= 0) {
+		pair->up.ended = true;
+		return;
+	}
+	log_request(pair->number, data, (size_t)len);
+	if (mode.countdown > 0 && --mode.countdown == 0) {
+		obey(mode.later);
+		if (pairs[i] == NULL)
+			return;
+	}
+	if (mode.answer[0] != '\0') {
+		half_queue(&pair->down, mode.answer, strlen(mode.answer), 0);
+		mode.answer[0] = '\0';
+		return;
+	}
+	half_queue(&pair->up, data, (size_t)len, 0);
+}
+
+static void
+pair_read_answer(struct pair *pair)
+{
+	char data[65536];
+	ssize_t len = read(pair->down.from, data, sizeof data);
+
+	if (len <= 0)
+		pair->down.ended = true;
+	else if (!mode.drop)
+		half_queue(&pair->down, data, (size_t)len,
+		    mode.delay_ns == 0 ? 0 : now_ns() + mode.delay_ns);
 }
 
 static void
@@ -379,9 +391,9 @@ serve(int control)
 	if (poll(fds, 2 + 2 * MAX_PAIRS, timeout) <= 0)
 		return;
 	for (i = 0; i < MAX_PAIRS; i++) {
-		if (fds[2 + 2 * i].revents != 0)
-			pair_read_request(pairs[i]);
-		if (fds[3 + 2 * i].revents != 0)
+		if (fds[2 + 2 * i].revents != 0 && pairs[i] != NULL)
+			pair_read_request(i);
+		if (fds[3 + 2 * i].revents != 0 && pairs[i] != NULL)
 			pair_read_answer(pairs[i]);
 	}
 	if (fds[1].revents != 0)

@@ -1,0 +1,352 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# SPEC.md section 5, promise 1: dead before free. The oracle is in helpers/witness.bash: three
+# processes that stamp the time until they die, and ignore TERM. With a TTL of 2 s KILL comes at
+# t0 + 1.778 s (RUNNER) or t0 + 1.878 s (OUTER), the key ends at t0 + 2 s.
+
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153
+
+load helpers/common
+load helpers/witness
+load helpers/proxy
+load helpers/freezer
+
+setup() {
+	common_setup
+	start_redis
+}
+
+teardown() {
+	remove_freezer
+	stop_proxy
+	common_teardown
+}
+
+# Ends when PID is gone, or after ten seconds.
+stop_again_and_again() {
+	local end=$((SECONDS + 10))
+	while alive "$1" && [ "$SECONDS" -lt "$end" ]; do
+		kill -STOP "$1" "$1" "$1" "$1" 2>/dev/null || true
+	done
+}
+
+# What every case below ends with: 79, and a line that says why.
+assert_lost() {
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ] || { echo "status $STATUS instead of 79" >&2; show_scene >&2; return 1; }
+	grep -qF "dlock: lost 'job': " "$DLOCK_LOG"
+}
+
+@test "dead before free: with the server frozen, the tree is dead before the key ends (R6, S27, P40)" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	assert_dead_in_time 2000 "server frozen"
+	assert_nothing_confirmed_since_settle
+	assert_lost
+	grep -F "could not be confirmed since" "$DLOCK_LOG"
+}
+
+@test "the first signal comes a grace before KILL, and only then: with the server frozen TERM at t0 + T - D - 2s - G (S27)" {
+	WITNESS_TRAP='trap "" INT'
+	start_witnessed --ttl 3s --kill-after 1s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	wait_until 5s witnesses_gone
+	dead_in_time 3000
+	# D = 32 ms, s = 150 ms: TERM at 1.668 s, that is 1332 ms before the end of the lease.
+	assert_between 1200 1340 "$MARGIN" "margin"
+	echo "# margin $MARGIN ms (TERM, not ignored)" >&3
+	assert_lost
+}
+
+@test "dead before free: packets dropped by the proxy, no reset, answers only missing (P3, P99)" {
+	start_proxy
+	start_witnessed --ttl 2s job
+	wait_until 3s confirmed_more_than 2
+	event
+	proxy blackhole
+	assert_dead_in_proxied_time
+}
+
+# The server itself is well: it can be asked when the key ends after all is over. If a request got
+# through that dlock never heard of, the key ends later than dlock knows, never earlier.
+assert_dead_in_proxied_time() {
+	wait_until 10s witnesses_gone
+	EXPIRES=$(expires_at job)
+	[ "$EXPIRES" -gt 0 ] || { echo "the key had ended before the tree" >&2; show_scene >&2; return 1; }
+	assert_dead_in_time 2000 "packets dropped"
+	assert_lost
+}
+
+@test "dead before free: packets dropped by the kernel in a network of its own (P3)" {
+	start unshare -n sleep 900
+	local namespace=$STARTED
+	LAUNCHER=(nsenter -t "$namespace" -n)
+	wait_until 2s in_other_network "$namespace"
+	"${LAUNCHER[@]}" ip link set lo up
+	start_proxy "${LAUNCHER[@]}"
+	start_witnessed --ttl 2s job
+	wait_until 3s confirmed_more_than 2
+	event
+	"${LAUNCHER[@]}" iptables -w -A INPUT -p tcp --dport "$PROXY_PORT" -j DROP
+	"${LAUNCHER[@]}" iptables -w -A INPUT -p tcp --sport "$PROXY_PORT" -j DROP
+	assert_dead_in_proxied_time
+}
+
+in_other_network() {
+	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
+@test "dead before free: a reconnect that hangs in the look-up of the server's name (R79)" {
+	start_proxy
+	export SLOW_RESOLVER_FLAG=$WORK/hang ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	LAUNCHER=(env LD_PRELOAD="$TOOLS/slow_resolver_preload.so")
+	start_witnessed --ttl 2s -S "redis://localhost:$PROXY_PORT" job
+	wait_until 3s confirmed_more_than 2
+	touch "$SLOW_RESOLVER_FLAG"
+	event
+	proxy blackhole
+	proxy reset
+	assert_dead_in_proxied_time
+	[ -s "$SLOW_RESOLVER_FLAG.calls" ] || { echo "the name was never looked up again: the case is invalid" >&2; return 1; }
+}
+
+@test "dead before free: RUNNER stopped again and again, the server frozen (S31)" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	start stop_again_and_again "$RUNNER"
+	wait_until 1s state_is T "$RUNNER"
+	assert_dead_in_time 2000 "RUNNER stopped all the time"
+	assert_nothing_confirmed_since_settle
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+}
+
+@test "dead before free: OUTER stopped, the server frozen (S31)" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$OUTER"
+	kill -STOP "$REDIS_PID"
+	wait_until 1s state_is T "$OUTER"
+	assert_dead_in_time 2000 "OUTER stopped"
+	kill -CONT "$OUTER"
+	assert_lost
+}
+
+@test "dead before free: RUNNER killed, the server well (S36)" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -KILL "$RUNNER"
+	wait_until 10s witnesses_gone
+	EXPIRES=$(expires_at job)
+	[ "$EXPIRES" -gt 0 ]
+	assert_dead_in_time 2000 "RUNNER killed"
+	assert_lost
+}
+
+@test "dead before free: RUNNER killed, the server frozen" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	kill -KILL "$RUNNER"
+	assert_dead_in_time 2000 "RUNNER killed, server frozen"
+	assert_lost
+}
+
+@test "dead before free: OUTER killed, the server frozen" {
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	kill -KILL "$OUTER"
+	assert_dead_in_time 2000 "OUTER killed, server frozen"
+	wait_until 3s gone "$RUNNER"
+}
+
+@test "after a pause of the whole machine the kill comes first, before any I/O (P10, R46, S82, R75)" {
+	make_freezer
+	start_proxy
+	LAUNCHER=("${in_freezer[@]}")
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	freeze
+	local requests thawed pid boot real
+	requests=$(wc -l <"$PROXY_LOG")
+	wait_until 4s free job
+	redis SET lock:job another-holder PX 60000
+	thaw
+	thawed=$(boottime)
+	thawed=${thawed/./}
+	wait_until 2s witnesses_gone
+	for pid in "${WITNESSES[@]}"; do
+		read -r boot real < <(last_stamps "$pid")
+		echo "# lived on for $(((boot - thawed) / 1000000)) ms after the thaw" >&3
+		[ $((boot - thawed)) -lt 50000000 ]
+	done
+	assert_lost
+	[ "$(redis GET lock:job)" = another-holder ]
+	# A renewal past the deadline would have gone through the proxy before anybody was dead.
+	local first
+	first=$(tail -n "+$((requests + 1))" "$PROXY_LOG" | awk '{ print $1; exit }')
+	if [ -n "$first" ]; then
+		[ "$first" -gt "$boot" ] || { echo "dlock spoke to the server before its tree was dead" >&2; return 1; }
+	fi
+	[ -z "$(find "$WORK" -name 'core*')" ]
+}
+
+@test "a pause of the whole machine with the server frozen too: no renewal past the deadline (S82)" {
+	make_freezer
+	start_proxy
+	LAUNCHER=("${in_freezer[@]}")
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	freeze
+	sleep 4 # two TTLs: what must pass here is time itself
+	kill -CONT "$REDIS_PID"
+	thaw
+	wait_until 2s witnesses_gone
+	assert_lost
+	[ "$(confirmed_count)" -eq "$CONFIRMED" ]
+	wait_until 1s free job
+}
+
+@test "a holder that wakes late changes nothing: another's lock is not renewed and not released (P70, R34)" {
+	make_freezer
+	LAUNCHER=("${in_freezer[@]}")
+	start_witnessed --ttl 2s job
+	settle job
+	freeze
+	local token second=$OUTER log=$DLOCK_LOG
+	DLOCK_LOG=$WORK/second.log
+	start_dlock --ttl 30s -w 5s job sleep 900
+	second=$STARTED
+	wait_until 5s running "$second"
+	token=$(redis GET lock:job)
+	thaw
+	wait_until 2s witnesses_gone
+	OUTER=$(ps -o ppid= -p "$RUNNER" | tr -d ' ')
+	[ "$(redis GET lock:job)" = "$token" ]
+	run dlock -n job true
+	assert_failure 75
+	kill -TERM "$second"
+	wait_until 2s free job
+	grep -qF "dlock: lost 'job': " "$log"
+}
+
+# --- what shows that the oracle can fail, and that each half of the guard suffices
+
+@test "without guard and kill timers the tree overruns its lease: the oracle says so" {
+	DLOCK=$DLOCK_TEST_BUILD
+	export DLOCK_TEST_HOOKS=no-guard,no-kill
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	wait_until 4s past_end
+	run dead_in_time 2000
+	assert_failure
+	assert_output --partial "still lives"
+	assert_output --partial "overrun"
+	kill -KILL "$OUTER" "$RUNNER" "${WITNESSES[@]}"
+}
+
+# A tenth of a second after EXPIRES.
+past_end() {
+	[ "$(now_ms)" -gt "$((EXPIRES + 100))" ]
+}
+
+@test "without the guard a RUNNER that is stopped all the time overruns its lease: the oracle says so" {
+	DLOCK=$DLOCK_TEST_BUILD
+	export DLOCK_TEST_HOOKS=no-guard
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	start stop_again_and_again "$RUNNER"
+	wait_until 4s past_end
+	run dead_in_time 2000
+	assert_failure
+	assert_output --partial "overrun"
+	kill -KILL "$OUTER" "$RUNNER" "${WITNESSES[@]}"
+}
+
+@test "the guard alone suffices: RUNNER does nothing at term_at and kill_at" {
+	DLOCK=$DLOCK_TEST_BUILD
+	export DLOCK_TEST_HOOKS=no-kill
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	assert_dead_in_time 2000 "OUTER alone"
+	assert_nothing_confirmed_since_settle
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+}
+
+@test "RUNNER alone suffices: OUTER does nothing at guard_at" {
+	DLOCK=$DLOCK_TEST_BUILD
+	export DLOCK_TEST_HOOKS=no-guard
+	start_witnessed --ttl 2s job
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	assert_dead_in_time 2000 "RUNNER alone"
+	assert_nothing_confirmed_since_settle
+	assert_lost
+}
+
+# --- trees that do not want to die
+
+@test "dead before free: a fork storm of 1,000 (S22)" {
+	start_dlock -vv --ttl 3s job "$TOOLS/forkstorm" 1000 "$WORK/births" 15
+	wait_until 5s storm_rages 1500
+	wait_until 3s running "$OUTER"
+	settle job
+	kill -STOP "$REDIS_PID"
+	wait_until 5s gone "$OUTER"
+	local now
+	now=$(date +%s%3N)
+	argv_gone "$WORK/births" || { echo "of the storm something still lives" >&2; return 1; }
+	echo "# margin over $((EXPIRES - now)) ms, $(cat "$WORK/births") births" >&3
+	[ "$now" -lt "$EXPIRES" ]
+	assert_nothing_confirmed_since_settle
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+}
+
+storm_rages() {
+	[ "$(cat "$WORK/births" 2>/dev/null || echo 0)" -ge "$1" ] 2>/dev/null
+}
+
+@test "dead before free: a process that re-forks itself with setsid (S21)" {
+	start_dlock -vv --ttl 2s job "$TOOLS/refork" "$WORK/generations" 15
+	wait_until 5s generations_over 1000
+	settle job
+	kill -STOP "$REDIS_PID"
+	wait_until 5s gone "$OUTER"
+	local now
+	now=$(date +%s%3N)
+	argv_gone "$WORK/generations"
+	echo "# margin over $((EXPIRES - now)) ms, $("$TOOLS/refork" -n "$WORK/generations") generations" >&3
+	[ "$now" -lt "$EXPIRES" ]
+	assert_nothing_confirmed_since_settle
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+}
+
+generations_over() {
+	[ "$("$TOOLS/refork" -n "$WORK/generations")" -gt "$1" ]
+}

@@ -6,7 +6,7 @@
 # renewal (TTL/3), COMMAND's tree is signalled at once and killed after the grace, dlock exits 79.
 # And a lost lock is never touched again, nor recreated.
 #
-# shellcheck disable=SC2030,SC2031,SC2153
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153
 
 load helpers/common
 

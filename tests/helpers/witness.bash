@@ -89,6 +89,26 @@ expires_at() {
 		return t[1] * 1000 + math.floor(t[2] / 1000) + left" 1 "$(key_of "$1")"
 }
 
+# watch_server, before the event, where dlock's release can still reach the server after the tree's
+# death: lock_end is then the instant (milliseconds, the server's clock) of that release or, while
+# the key is there, that of its end; fails where the key ended in another way.
+watch_server() {
+	start redis-cli -s "$REDIS_SOCK" MONITOR >"$WORK/monitor"
+	wait_until 2s grep -q OK "$WORK/monitor"
+}
+
+lock_end() {
+	local end
+	end=$(expires_at "$1")
+	if [ "$end" -lt 0 ]; then
+		end=$(grep -iE "lua\] \"(del|unlink)\" \"$(key_of "$1")\"" "$WORK/monitor" | tail -n 1)
+		[ -n "$end" ] || { echo "the key of $1 ended before the tree" >&2; return 1; }
+		end=${end%% *}
+		end=$((${end/./} / 1000))
+	fi
+	echo "$end"
+}
+
 settle() {
 	wait_until 5s confirmed_more_than "$(confirmed_count)"
 	EXPIRES=$(expires_at "$1")

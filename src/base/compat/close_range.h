@@ -1,0 +1,12 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Closing descriptors wholesale. */
+#ifndef DLOCK_BASE_COMPAT_CLOSE_RANGE_H
+#define DLOCK_BASE_COMPAT_CLOSE_RANGE_H
+
+/* Closes every descriptor but `keep`; async-signal-safe. */
+void
+compat_close_all_but(int keep);
+
+#endif

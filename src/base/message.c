@@ -1,0 +1,157 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "base/message.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool level_quiet;
+static int level_verbosity;
+static bool never_block;
+
+void
+message_set_level(bool quiet, int verbosity)
+{
+	level_quiet = quiet;
+	level_verbosity = verbosity;
+}
+
+void
+message_never_block(void)
+{
+	never_block = true;
+}
+
+/* Length of the valid UTF-8 character at `text`, 0 if it is none. C1 controls (U+0080 to U+009F)
+ * count as none: some terminals obey them. Overlong forms and surrogates too (RFC 3629). */
+static size_t
+utf8_length(const unsigned char *text)
+{
+	static const struct {
+		unsigned char first_low, first_high, second_low, second_high, length;
+	} forms[] = {
+	    {0xc2, 0xc2, 0xa0, 0xbf, 2}, {0xc3, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+	    {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+	    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+	if (text[0] >= 0x20 && text[0] < 0x7f)
+		return 1;
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		if (text[0] < forms[i].first_low || text[0] > forms[i].first_high)
+			continue;
+		if (text[1] < forms[i].second_low || text[1] > forms[i].second_high)
+			return 0;
+		for (size_t k = 2; k < forms[i].length; k++) {
+			if ((text[k] & 0xc0) != 0x80)
+				return 0;
+		}
+		return forms[i].length;
+	}
+	return 0;
+}
+
+size_t
+message_escape(char *out, size_t size, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t used = 0;
+
+	while (*text != '\0') {
+		const unsigned char *bytes = (const unsigned char *)text;
+		size_t length = utf8_length(bytes);
+		size_t room = length > 0 ? length : 4;
+		if (used + room >= size)
+			break;
+		if (length > 0) {
+			memcpy(out + used, text, length);
+			text += length;
+		} else {
+			out[used] = '\\';
+			out[used + 1] = 'x';
+			out[used + 2] = hex[bytes[0] >> 4];
+			out[used + 3] = hex[bytes[0] & 15];
+			text++;
+		}
+		used += room;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+/* A background process that writes to a terminal with `stty tostop` would be stopped by TTOU, and
+ * a stopped keeper loses its lock. */
+static void
+write_line(const char *line, size_t length)
+{
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	sigset_t ttou, before;
+
+	if (never_block && (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT)))
+		return;
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &ttou, &before);
+	while (length > 0) {
+		ssize_t written = write(STDERR_FILENO, line, length);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			break;
+		line += written;
+		length -= (size_t)written;
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void
+say(const char *format, va_list arguments)
+{
+	static const char head[] = "dlock: ";
+	char text[MESSAGE_MAX];
+	char line[MESSAGE_MAX + sizeof head];
+
+	memcpy(line, head, sizeof head);
+	vsnprintf(text, sizeof text, format, arguments);
+	size_t length = sizeof head - 1;
+	length += message_escape(line + length, sizeof line - length - 1, text);
+	line[length++] = '\n';
+	write_line(line, length);
+}
+
+#define SAY_IF(condition)                                                                          \
+	if (condition) {                                                                           \
+		va_list arguments;                                                                 \
+		va_start(arguments, format);                                                       \
+		say(format, arguments);                                                            \
+		va_end(arguments);                                                                 \
+	}
+
+void
+message_error(const char *format, ...)
+{
+	SAY_IF(true)
+}
+
+void
+message_notice(const char *format, ...)
+{
+	SAY_IF(!level_quiet)
+}
+
+void
+message_verbose(const char *format, ...)
+{
+	SAY_IF(level_verbosity >= 1)
+}
+
+void
+message_debug(const char *format, ...)
+{
+	SAY_IF(level_verbosity >= 2)
+}

@@ -1,0 +1,217 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "base/values.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+
+#define DURATION_FORM "a number with an optional unit ms, s, m, h or d, such as 250ms or 1.5m"
+
+static const struct {
+	const char *name;
+	int64_t ns;
+} units[] = {
+    {"", NS_PER_S},
+    {"ms", NS_PER_MS},
+    {"s", NS_PER_S},
+    {"m", 60 * NS_PER_S},
+    {"h", 3600 * NS_PER_S},
+    {"d", 24 * 3600 * NS_PER_S},
+};
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Adds the fraction's digits at *text: each is worth a tenth of the one before, so what is below
+ * a nanosecond falls away by itself. */
+static int64_t
+parse_fraction(const char **text, int64_t unit_ns)
+{
+	int64_t ns = 0;
+	/* Exact: the fraction is collected over 10^k while k is small enough, and a unit is at
+	 * most a day, 8.64e13 ns, so 15 digits decide every nanosecond. */
+	int64_t weight = 1;
+	int64_t digits = 0;
+	for (; is_digit(**text); (*text)++) {
+		if (weight < INT64_C(1000000000000000)) {
+			digits = digits * 10 + (**text - '0');
+			weight *= 10;
+		}
+	}
+	ns = (int64_t)((__int128)digits * unit_ns / weight);
+	return ns;
+}
+
+bool
+value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
+{
+	const char *whole = text;
+	while (is_digit(*text))
+		text++;
+	const char *whole_end = text;
+	const char *fraction = NULL;
+	if (*text == '.') {
+		fraction = ++text;
+		while (is_digit(*text))
+			text++;
+	}
+	bool has_digits = whole_end > whole || (fraction != NULL && text > fraction);
+	int64_t unit_ns = 0;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (strcmp(text, units[i].name) == 0)
+			unit_ns = units[i].ns;
+	}
+	if (!has_digits || unit_ns == 0) {
+		problem_set(problem, "not a duration: '%s' (%s)", whole, DURATION_FORM);
+		return false;
+	}
+
+	int64_t total = 0;
+	for (const char *digit = whole; digit < whole_end; digit++) {
+		if (__builtin_mul_overflow(total, 10, &total) ||
+		    __builtin_add_overflow(total, *digit - '0', &total))
+			goto overflow;
+	}
+	if (__builtin_mul_overflow(total, unit_ns, &total))
+		goto overflow;
+	if (fraction != NULL && __builtin_add_overflow(total, parse_fraction(&fraction, unit_ns), &total))
+		goto overflow;
+	*ns = total;
+	return true;
+
+overflow:
+	problem_set(problem, "too long a duration: '%s' (at most 292 years)", whole);
+	return false;
+}
+
+bool
+value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
+    struct problem *problem)
+{
+	int64_t total = 0;
+	bool good = *text != '\0';
+	for (const char *digit = text; good && *digit != '\0'; digit++) {
+		good = is_digit(*digit) && !__builtin_mul_overflow(total, 10, &total) &&
+		    !__builtin_add_overflow(total, *digit - '0', &total);
+	}
+	if (!good || total < least || total > most) {
+		problem_set(problem, "not a number from %" PRId64 " to %" PRId64 ": '%s'", least, most,
+		    text);
+		return false;
+	}
+	*count = total;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {
+    {"HUP", SIGHUP},
+    {"INT", SIGINT},
+    {"QUIT", SIGQUIT},
+    {"ILL", SIGILL},
+    {"TRAP", SIGTRAP},
+    {"ABRT", SIGABRT},
+    {"BUS", SIGBUS},
+    {"FPE", SIGFPE},
+    {"KILL", SIGKILL},
+    {"USR1", SIGUSR1},
+    {"SEGV", SIGSEGV},
+    {"USR2", SIGUSR2},
+    {"PIPE", SIGPIPE},
+    {"ALRM", SIGALRM},
+    {"TERM", SIGTERM},
+    {"CHLD", SIGCHLD},
+    {"CONT", SIGCONT},
+    {"STOP", SIGSTOP},
+    {"TSTP", SIGTSTP},
+    {"TTIN", SIGTTIN},
+    {"TTOU", SIGTTOU},
+    {"URG", SIGURG},
+    {"XCPU", SIGXCPU},
+    {"XFSZ", SIGXFSZ},
+    {"VTALRM", SIGVTALRM},
+    {"PROF", SIGPROF},
+    {"WINCH", SIGWINCH},
+    {"IO", SIGIO},
+    {"SYS", SIGSYS},
+#ifdef SIGSTKFLT
+    {"STKFLT", SIGSTKFLT},
+#endif
+#ifdef SIGPWR
+    {"PWR", SIGPWR},
+#endif
+};
+
+bool
+value_parse_signal(const char *text, int *signal_number, struct problem *problem)
+{
+	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	struct problem ignored;
+	int64_t number;
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		if (strcasecmp(name, signals[i].name) == 0) {
+			*signal_number = signals[i].number;
+			return true;
+		}
+	}
+	if (strncasecmp(name, "RTMIN+", 6) == 0 &&
+	    value_parse_count(name + 6, 0, SIGRTMAX - SIGRTMIN, &number, &ignored)) {
+		*signal_number = SIGRTMIN + (int)number;
+		return true;
+	}
+	if (value_parse_count(text, 1, SIGRTMAX, &number, &ignored)) {
+		*signal_number = (int)number;
+		return true;
+	}
+	problem_set(problem, "not a signal: '%s' (a name such as TERM or SIGINT, or a number from 1 to %d)",
+	    text, SIGRTMAX);
+	return false;
+}
+
+const char *
+value_print_signal(char *out, size_t size, int signal_number)
+{
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		if (signals[i].number == signal_number) {
+			snprintf(out, size, "%s", signals[i].name);
+			return out;
+		}
+	}
+	if (signal_number >= SIGRTMIN && signal_number <= SIGRTMAX)
+		snprintf(out, size, "RTMIN+%d", signal_number - SIGRTMIN);
+	else
+		snprintf(out, size, "signal %d", signal_number);
+	return out;
+}
+
+const char *
+value_print_duration(char *out, size_t size, int64_t ns)
+{
+	if (ns < 0)
+		ns = 0;
+	int64_t ms = ns / NS_PER_MS;
+	int64_t s = ns / NS_PER_S;
+	if (s < 1)
+		snprintf(out, size, "0.%03" PRId64 "s", ms);
+	else if (s < 60)
+		snprintf(out, size, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
+	else if (s < 3600)
+		snprintf(out, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+	else if (s < 24 * 3600)
+		snprintf(out, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
+	else
+		snprintf(out, size, "%" PRId64 "d%02" PRId64 "h", s / 86400, s / 3600 % 24);
+	return out;
+}

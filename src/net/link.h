@@ -1,0 +1,123 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* One connection to a Redis server: non-blocking, with its own socket, and the only user of
+ * hiredis, of which it takes the formatter and the reader alone. (Its connections block in
+ * getaddrinfo outside any time-out, try only the first address of a name, have no CLOEXEC, and
+ * raise SIGPIPE.)
+ *
+ * It keeps no deadline: its user closes it when time is over. A link that was closed with an
+ * answer outstanding is never used again, so a late answer cannot be taken for another request's.
+ *
+ * Closing is plain close(2), never with SO_LINGER 0: a request that has reached the server is
+ * executed even after a reset, and what should undo it must get through too.
+ *
+ * Answers are bounded: LINK_MAX_ANSWER bytes, LINK_MAX_ITEMS items. A server that sends more is
+ * told off as broken, whatever length it announces. */
+#ifndef DLOCK_NET_LINK_H
+#define DLOCK_NET_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "base/problem.h"
+#include "net/resolve.h"
+#include "net/url.h"
+
+#define LINK_MAX_ANSWER 65536
+#define LINK_MAX_ARRAY 8  /* items of one array */
+#define LINK_MAX_ITEMS 64 /* of one answer, with what is nested in it */
+#define LINK_MAX_REQUEST 16384
+
+enum reply_kind {
+	REPLY_STRING,
+	REPLY_STATUS,
+	REPLY_ERROR,
+	REPLY_INTEGER,
+	REPLY_NIL,
+	REPLY_ARRAY,
+};
+
+/* One answer, or an item of one. It lives until the callback returns. */
+struct reply {
+	enum reply_kind kind;
+	const char *text; /* of strings, statuses and errors; ends with a NUL beyond `length` */
+	size_t length;
+	int64_t integer;
+	const struct reply *items[LINK_MAX_ARRAY]; /* an array's */
+	size_t count;
+};
+
+/* What happened. Callbacks run in the loop, and may close or reopen the link. */
+struct link_events {
+	void (*opened)(void *context);
+	void (*answered)(void *context, const struct reply *reply);
+	/* The link has failed and is closed already. */
+	void (*failed)(void *context, const struct problem *why);
+};
+
+enum link_state {
+	LINK_CLOSED,
+	LINK_RESOLVING,
+	LINK_CONNECTING,
+	LINK_OPEN,
+};
+
+struct link {
+	struct loop *loop;
+	const struct url *url;
+	const struct link_events *events;
+	void *context;
+	enum link_state state;
+	struct resolver resolver;
+	struct addresses addresses;
+	struct addresses last_good; /* what the name stood for when it last worked */
+	size_t next_address;
+	struct watch watch;
+	struct timer patience; /* with one address, while there is another */
+	struct instant deadline;
+	struct problem problem; /* of the address tried last */
+	struct link_reader *reader;
+	unsigned int generation; /* counts closings: a callback may have closed the link */
+	char out[LINK_MAX_REQUEST];
+	size_t out_used, out_sent;
+};
+
+/* Sets up a closed link; nothing is opened. */
+void
+link_init(struct link *link, struct loop *loop, const struct url *url,
+    const struct link_events *events, void *context);
+
+/* Begins to connect: every address that the name stands for is tried in turn, so that a dead one
+ * costs its share of the time until `deadline` and no more. opened or failed is called later from
+ * the loop. Closes first what was open. With `fall_back`, an address that worked before is used
+ * when the name cannot be looked up. */
+void
+link_open(struct link *link, struct instant deadline, bool fall_back);
+
+/* Appends a command and sends what the socket takes; the rest follows from the loop. False, and
+ * nothing sent, when it is longer than LINK_MAX_REQUEST. A lost connection is told by failed,
+ * from the loop. The arguments are plain strings. */
+bool
+link_send(struct link *link, int argc, const char *const *argv);
+
+/* Have all bytes of the commands been given to the kernel? */
+bool
+link_all_sent(const struct link *link);
+
+/* Closes at once and calls nobody back. */
+void
+link_close(struct link *link);
+
+/* Closes and gives back the memory. */
+void
+link_free(struct link *link);
+
+/* Forgets the connection in a process that only inherited it: closes the descriptor, does not
+ * say goodbye on it. */
+void
+link_forget(struct link *link);
+
+#endif

@@ -1,0 +1,196 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "net/reader.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* hiredis 1.0 made the count of an array's elements a size_t. */
+#if HIREDIS_MAJOR < 1
+typedef int array_count;
+#else
+typedef size_t array_count;
+#endif
+
+struct link_reader {
+	redisReader *hiredis;
+	size_t unanswered; /* bytes taken in since the last complete answer */
+	size_t nodes_used;
+	size_t text_used;
+	struct reply nodes[LINK_MAX_ITEMS];
+	char text[LINK_MAX_ANSWER + LINK_MAX_ITEMS];
+};
+
+/* NULL makes hiredis give up with an out-of-memory error. */
+static struct reply *
+take_node(const redisReadTask *task, enum reply_kind kind)
+{
+	struct link_reader *reader = task->privdata;
+	if (reader->nodes_used == LINK_MAX_ITEMS)
+		return NULL;
+	struct reply *node = &reader->nodes[reader->nodes_used++];
+	*node = (struct reply){.kind = kind};
+	if (task->parent != NULL) {
+		struct reply *parent = task->parent->obj;
+		parent->items[task->idx] = node;
+	}
+	return node;
+}
+
+static void *
+create_string(const redisReadTask *task, char *text, size_t length)
+{
+	struct link_reader *reader = task->privdata;
+	enum reply_kind kind = REPLY_STRING;
+	if (task->type == REDIS_REPLY_ERROR)
+		kind = REPLY_ERROR;
+	else if (task->type == REDIS_REPLY_STATUS)
+		kind = REPLY_STATUS;
+	if (length + 1 > sizeof reader->text - reader->text_used)
+		return NULL;
+	struct reply *node = take_node(task, kind);
+	if (node == NULL)
+		return NULL;
+	char *copy = reader->text + reader->text_used;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	reader->text_used += length + 1;
+	node->text = copy;
+	node->length = length;
+	return node;
+}
+
+static void *
+create_array(const redisReadTask *task, array_count count)
+{
+	if ((size_t)count > LINK_MAX_ARRAY)
+		return NULL;
+	struct reply *node = take_node(task, REPLY_ARRAY);
+	if (node != NULL)
+		node->count = (size_t)count;
+	return node;
+}
+
+static void *
+create_integer(const redisReadTask *task, long long value)
+{
+	struct reply *node = take_node(task, REPLY_INTEGER);
+	if (node != NULL)
+		node->integer = value;
+	return node;
+}
+
+static void *
+create_nil(const redisReadTask *task)
+{
+	return take_node(task, REPLY_NIL);
+}
+
+/* The block is emptied as a whole. */
+static void
+free_object(void *object)
+{
+	(void)object;
+}
+
+static redisReplyObjectFunctions functions = {
+    .createString = create_string,
+    .createArray = create_array,
+    .createInteger = create_integer,
+    .createNil = create_nil,
+    .freeObject = free_object,
+};
+
+struct link_reader *
+reader_new(void)
+{
+	struct link_reader *reader = malloc(sizeof *reader);
+	if (reader == NULL)
+		return NULL;
+	reader->hiredis = NULL;
+	if (reader_reset(reader) != 0) {
+		free(reader);
+		return NULL;
+	}
+	return reader;
+}
+
+void
+reader_free(struct link_reader *reader)
+{
+	if (reader == NULL)
+		return;
+	redisReaderFree(reader->hiredis);
+	free(reader);
+}
+
+int
+reader_reset(struct link_reader *reader)
+{
+	if (reader->hiredis != NULL)
+		redisReaderFree(reader->hiredis);
+	reader->hiredis = redisReaderCreateWithFunctions(&functions);
+	if (reader->hiredis == NULL)
+		return -1;
+	reader->hiredis->privdata = reader;
+	reader->unanswered = 0;
+	reader->nodes_used = 0;
+	reader->text_used = 0;
+	return 0;
+}
+
+int
+reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct problem *why)
+{
+	reader->unanswered += length;
+	if (reader->unanswered > LINK_MAX_ANSWER) {
+		problem_set(why, "the server's answer is longer than %d bytes", LINK_MAX_ANSWER);
+		return -1;
+	}
+	if (redisReaderFeed(reader->hiredis, bytes, length) != REDIS_OK) {
+		problem_set(why, "%s", reader->hiredis->errstr);
+		return -1;
+	}
+	return 0;
+}
+
+int
+reader_next(struct link_reader *reader, const struct reply **reply, struct problem *why)
+{
+	void *object = NULL;
+	/* An answer half received keeps its nodes; only a complete one was given out before. */
+	if (reader->hiredis->ridx < 0) {
+		reader->nodes_used = 0;
+		reader->text_used = 0;
+	}
+	if (redisReaderGetReply(reader->hiredis, &object) != REDIS_OK) {
+		problem_set(why, "the server's answer is no Redis protocol, or too large (%s)",
+		    reader->hiredis->errstr);
+		return -1;
+	}
+	if (object == NULL)
+		return 0;
+	reader->unanswered = reader->hiredis->len - reader->hiredis->pos;
+	*reply = object;
+	return 1;
+}
+
+long
+reader_format(char *out, size_t size, int argc, const char *const *argv)
+{
+	char *command = NULL;
+	/* hiredis takes the pointers as non-const; it only reads. */
+	union {
+		const char *const *given;
+		const char **wanted;
+	} arguments = {.given = argv};
+	long long length = (long long)redisFormatCommandArgv(&command, argc, arguments.wanted, NULL);
+	if (length < 0)
+		return -1;
+	if ((unsigned long long)length <= size)
+		memcpy(out, command, (size_t)length);
+	redisFreeCommand(command);
+	return (unsigned long long)length <= size ? (long)length : -1;
+}

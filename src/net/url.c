@@ -1,0 +1,288 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "net/url.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/values.h"
+
+#define SCHEMES "redis://, unix://"
+
+/* A run of the text that is being taken apart. */
+struct span {
+	const char *start;
+	size_t length;
+};
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static bool
+decode(char *out, size_t size, struct span from, const char *what, struct problem *problem)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < from.length; i++) {
+		char byte = from.start[i];
+		if (byte == '%') {
+			int high = i + 2 < from.length ? hex_value(from.start[i + 1]) : -1;
+			int low = high >= 0 ? hex_value(from.start[i + 2]) : -1;
+			if (low < 0 || high * 16 + low == 0) {
+				problem_set(problem,
+				    "bad percent-encoding in the %s of the server URL (%%HH, not %%00; write %%25 for %% itself)",
+				    what);
+				return false;
+			}
+			byte = (char)(high * 16 + low);
+			i += 2;
+		}
+		if (used + 1 >= size) {
+			problem_set(problem, "the %s in the server URL is too long (at most %zu bytes)",
+			    what, size - 1);
+			return false;
+		}
+		out[used++] = byte;
+	}
+	out[used] = '\0';
+	return true;
+}
+
+static bool
+parse_number(struct span digits, int least, int most, const char *what, int *number,
+    struct problem *problem)
+{
+	char text[16];
+	int64_t value;
+	struct problem why;
+	snprintf(text, sizeof text, "%.*s", (int)(digits.length < 15 ? digits.length : 15),
+	    digits.start);
+	if (!value_parse_count(text, least, most, &value, &why)) {
+		problem_set(problem, "bad %s in the server URL: %s", what, why.text);
+		return false;
+	}
+	*number = (int)value;
+	return true;
+}
+
+static bool
+parse_query_item(struct url *url, struct span key, struct span value,
+    enum url_unknown_keys unknown, struct problem *problem)
+{
+	char text[64];
+	struct problem why;
+	if (key.length == 2 && strncmp(key.start, "db", 2) == 0)
+		return parse_number(value, 0, INT32_MAX, "db", &url->db, problem);
+	if (key.length == 15 && strncmp(key.start, "connect-timeout", 15) == 0) {
+		if (!decode(text, sizeof text, value, "connect-timeout", problem))
+			return false;
+		if (!value_parse_duration(text, &url->connect_timeout_ns, &why)) {
+			problem_set(problem, "bad connect-timeout in the server URL: %s", why.text);
+			return false;
+		}
+		return true;
+	}
+	if (unknown == URL_IGNORE_UNKNOWN_KEYS)
+		return true;
+	problem_set(problem, "unknown key '%.*s' in the server URL (there are: db, connect-timeout)",
+	    (int)(key.length < 40 ? key.length : 40), key.start);
+	return false;
+}
+
+static bool
+parse_query(struct url *url, const char *query, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	while (*query != '\0') {
+		size_t length = strcspn(query, "&");
+		const char *equals = memchr(query, '=', length);
+		struct span key = {query, equals ? (size_t)(equals - query) : length};
+		struct span value = {equals ? equals + 1 : query + length,
+		    equals ? length - key.length - 1 : 0};
+		if (length > 0 && !parse_query_item(url, key, value, unknown, problem))
+			return false;
+		query += length + (query[length] == '&');
+	}
+	return true;
+}
+
+/* user[:password]@ */
+static bool
+parse_login(struct url *url, struct span login, struct problem *problem)
+{
+	const char *colon = memchr(login.start, ':', login.length);
+	struct span user = {login.start, colon ? (size_t)(colon - login.start) : login.length};
+	if (!decode(url->user, sizeof url->user, user, "user", problem))
+		return false;
+	if (colon == NULL)
+		return true;
+	url->has_password = true;
+	return decode(url->password, sizeof url->password,
+	    (struct span){colon + 1, login.length - user.length - 1}, "password", problem);
+}
+
+/* host[:port] or [address][:port] */
+static bool
+parse_host(struct url *url, struct span place, struct problem *problem)
+{
+	struct span host = place;
+	const char *end = place.start + place.length;
+	const char *after;
+
+	if (place.length > 0 && place.start[0] == '[') {
+		const char *close = memchr(place.start, ']', place.length);
+		if (close == NULL) {
+			problem_set(problem, "no closing ] after the IPv6 address in the server URL");
+			return false;
+		}
+		host = (struct span){place.start + 1, (size_t)(close - place.start - 1)};
+		after = close + 1;
+	} else {
+		const char *colon = memchr(place.start, ':', place.length);
+		after = colon ? colon : end;
+		host.length = (size_t)(after - place.start);
+		if (colon != NULL && memchr(colon + 1, ':', (size_t)(end - colon - 1)) != NULL) {
+			problem_set(problem, "an IPv6 address in the server URL stands in brackets: redis://[::1]:6379");
+			return false;
+		}
+	}
+	if (host.length == 0) {
+		problem_set(problem, "no host in the server URL (redis://host[:port][/db])");
+		return false;
+	}
+	if (after < end && *after != ':') {
+		problem_set(problem, "only :port may follow the ] in the server URL");
+		return false;
+	}
+	if (!decode(url->host, sizeof url->host, host, "host", problem))
+		return false;
+	if (after == end)
+		return true;
+	return parse_number((struct span){after + 1, (size_t)(end - after - 1)}, 1, 65535, "port",
+	    &url->port, problem);
+}
+
+static bool
+parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	size_t length = strcspn(rest, "/?");
+	struct span place = {rest, length};
+	/* The last @: a password with an unescaped one in it still works. */
+	for (size_t i = length; i-- > 0;) {
+		if (rest[i] == '@') {
+			if (!parse_login(url, (struct span){rest, i}, problem))
+				return false;
+			place = (struct span){rest + i + 1, length - i - 1};
+			break;
+		}
+	}
+	url->port = 6379;
+	if (!parse_host(url, place, problem))
+		return false;
+	rest += length;
+	if (*rest == '/') {
+		size_t digits = strcspn(++rest, "?");
+		if (digits > 0 &&
+		    !parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db, problem))
+			return false;
+		rest += digits;
+	}
+	return *rest != '?' || parse_query(url, rest + 1, unknown, problem);
+}
+
+static bool
+parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	size_t length = strcspn(rest, "?");
+	if (rest[0] != '/') {
+		problem_set(problem, "the socket's path must be absolute: unix:///path/to.sock");
+		return false;
+	}
+	if (!decode(url->path, sizeof url->path, (struct span){rest, length}, "path", problem))
+		return false;
+	rest += length;
+	return *rest != '?' || parse_query(url, rest + 1, unknown, problem);
+}
+
+bool
+url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	memset(url, 0, sizeof *url);
+	if (strncmp(text, "redis://", 8) == 0) {
+		url->scheme = URL_REDIS;
+		return parse_redis(url, text + 8, unknown, problem);
+	}
+	if (strncmp(text, "unix://", 7) == 0) {
+		url->scheme = URL_UNIX;
+		return parse_unix(url, text + 7, unknown, problem);
+	}
+	if (strncmp(text, "rediss://", 9) == 0) {
+		/* Never in clear: who writes rediss means it. */
+		problem_set(problem,
+		    "this dlock has no TLS and will not connect to a rediss:// server in clear (schemes: " SCHEMES ")");
+		return false;
+	}
+	const char *end = strstr(text, "://");
+	if (end == NULL)
+		problem_set(problem, "not a server URL: no scheme in front (schemes: " SCHEMES ")");
+	else
+		problem_set(problem, "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
+		    (int)(end - text < 40 ? end - text : 40), text);
+	return false;
+}
+
+void
+url_print(const struct url *url, char *out, size_t size)
+{
+	char db[32] = "";
+	switch (url->scheme) {
+	case URL_REDIS: {
+		bool brackets = strchr(url->host, ':') != NULL;
+		if (url->db != 0)
+			snprintf(db, sizeof db, "/%d", url->db);
+		snprintf(out, size, "redis://%s%s%s%s%s%s:%d%s", url->user,
+		    url->has_password ? ":***" : "", url->user[0] || url->has_password ? "@" : "",
+		    brackets ? "[" : "", url->host, brackets ? "]" : "", url->port, db);
+		break;
+	}
+	case URL_UNIX:
+		if (url->db != 0)
+			snprintf(db, sizeof db, "?db=%d", url->db);
+		snprintf(out, size, "unix://%s%s", url->path, db);
+		break;
+	}
+}
+
+char *
+url_find_password(char *text, size_t *length)
+{
+	char *start = strstr(text, "://");
+	if (start == NULL)
+		return NULL;
+	start += 3;
+	size_t authority = strcspn(start, "/?");
+	char *at = NULL;
+	for (size_t i = 0; i < authority; i++) {
+		if (start[i] == '@')
+			at = start + i;
+	}
+	if (at == NULL)
+		return NULL;
+	char *colon = memchr(start, ':', (size_t)(at - start));
+	if (colon == NULL)
+		return NULL;
+	*length = (size_t)(at - colon - 1);
+	return colon + 1;
+}

@@ -1,0 +1,58 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Where a lock lives: the server URLs of SPEC section 6, taken apart. Pure.
+ *
+ *   redis://[user[:password]@]host[:port][/db]
+ *   unix:///path/to.sock[?db=N]
+ *
+ * User, password and path may be percent-encoded (RFC 3986, section 2.1), IPv6 literals stand in
+ * brackets. */
+#ifndef DLOCK_NET_URL_H
+#define DLOCK_NET_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/problem.h"
+
+enum url_scheme {
+	URL_REDIS,
+	URL_UNIX,
+};
+
+struct url {
+	enum url_scheme scheme;
+	char user[256];
+	char password[512];
+	bool has_password; /* an empty one is still a password */
+	char host[256];    /* name or literal address without brackets */
+	int port;
+	char path[108]; /* of the socket: what sockaddr_un holds */
+	int db;
+	int64_t connect_timeout_ns; /* from ?connect-timeout=; 0: not given */
+};
+
+/* How strictly a query string is read: REDIS_URL is shared with other programs and may carry
+ * their keys, -S is ours. */
+enum url_unknown_keys {
+	URL_REFUSE_UNKNOWN_KEYS,
+	URL_IGNORE_UNKNOWN_KEYS,
+};
+
+/* False and a sentence, in which no password is quoted. */
+bool
+url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,
+    struct problem *problem);
+
+/* The URL for people, its password as ***. */
+void
+url_print(const struct url *url, char *out, size_t size);
+
+/* Where the password stands in the text of a URL: its first byte, and its length in *length;
+ * NULL if there is none. For scrubbing argv. */
+char *
+url_find_password(char *text, size_t *length);
+
+#endif

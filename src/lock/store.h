@@ -1,0 +1,99 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What any engine offers to lock.c: one request at a time, answered later from the loop.
+ *
+ * An engine makes one attempt a request: it opens a connection if it has none, sends, and reports.
+ * When to try again is lock.c's business, so that every engine has the same patience. It never
+ * folds an answer that was lost (UNKNOWN) into one that was had. */
+#ifndef DLOCK_LOCK_STORE_H
+#define DLOCK_LOCK_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/identity.h"
+#include "base/problem.h"
+
+enum outcome {
+	OUTCOME_OK,          /* acquired, renewed or released */
+	OUTCOME_HELD,        /* acquire: somebody has the lock */
+	OUTCOME_LOST,        /* renew, release: the key is gone or another's */
+	OUTCOME_UNREACHABLE, /* nothing was sent: no connection, no login */
+	OUTCOME_REFUSED,     /* the server refuses service (READONLY, OOM, WRONGTYPE, ...) */
+	OUTCOME_DENIED,      /* the server refuses the user */
+	OUTCOME_UNKNOWN,     /* sent, and no usable answer: it may have been executed or not */
+};
+
+enum store_verb {
+	STORE_ACQUIRE, /* OK, HELD, or a failure; the same token again confirms what is in doubt */
+	STORE_RENEW,   /* OK, LOST, or a failure */
+	STORE_TOUCH,   /* as RENEW; also keeps what stands beside the lock from expiring */
+	STORE_RELEASE, /* OK, LOST, or a failure */
+	STORE_LOOK,    /* HELD, OK (free), or a failure */
+};
+
+enum fence_mode {
+	FENCE_CLOCK,
+	FENCE_COUNTER,
+};
+
+/* Who has the lock, as an answer tells it. */
+struct holder {
+	bool known; /* a record was found: not a foreign client */
+	struct identity identity;
+	char token[64]; /* what stands at the key, cut */
+	bool finished;  /* its command has ended, --at-least keeps the lock */
+	int64_t held_ns; /* by the server's clock; -1 unknown */
+	int64_t left_ns; /* until the key expires; -1: it does not expire */
+};
+
+struct store_request {
+	enum store_verb verb;
+	int64_t connect_limit_ns; /* look-up, connect and login together, if a connection is needed */
+	int64_t answer_limit_ns;  /* from the send */
+	struct instant not_later; /* nothing is sent from here on: a renewal past its lease */
+	int64_t ttl_ns;           /* acquire, renew */
+	int64_t rest_ns;          /* release: keep the lock for so long (--at-least); 0: free it */
+};
+
+struct store_answer {
+	enum outcome outcome;
+	struct instant sent_at; /* just before the request was written to the socket */
+	struct instant received_at; /* when the outcome was known */
+	char fence[24];         /* acquire, OK: decimal */
+	bool gone;              /* LOST: nobody has the key; else another has */
+	struct holder holder;   /* HELD */
+	struct problem problem; /* all but OK and HELD */
+};
+
+struct store;
+
+/* Who is told. Callbacks run in the loop and may start the next request. */
+struct store_events {
+	void (*answered)(void *context, const struct store_answer *answer);
+	/* The idle connection was lost: time to verify, nothing is lost yet. */
+	void (*disturbed)(void *context, struct instant now);
+};
+
+struct store_operations {
+	/* Starts a request; answered is called once, later. None may be under way, but for one
+	 * case: a RELEASE takes the place of what is under way. If that has been sent, the release
+	 * follows it on the same connection, so that it is executed after it and undoes it. */
+	void (*start)(struct store *store, const struct store_request *request);
+	/* Closes the connection; what is under way is not answered any more. */
+	void (*close)(struct store *store);
+	/* In a process that only inherited the connection: lets go of it silently. */
+	void (*forget)(struct store *store);
+};
+
+/* The head of every engine's own struct. */
+struct store {
+	const struct store_operations *operations;
+	const struct store_events *events; /* set by lock.c */
+	void *context;
+	const char *server; /* its URL for people, the password as *** */
+};
+
+#endif

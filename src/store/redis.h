@@ -1,0 +1,36 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* The engine for one Redis or Valkey (redis://, unix://): implements lock/store.h over one link.
+ *
+ * Two round trips in all: one pipeline that logs in (AUTH, SELECT, CLIENT SETNAME, TIME), and only
+ * after its answer one script. (A script before the login's answer would be cut off: an
+ * unauthenticated command has at most ten arguments.) Scripts are sent as EVAL with constant text:
+ * EVALSHA saves nothing measurable and brings NOSCRIPT. */
+#ifndef DLOCK_STORE_REDIS_H
+#define DLOCK_STORE_REDIS_H
+
+#include "base/keys.h"
+#include "base/loop.h"
+#include "lock/store.h"
+#include "net/url.h"
+
+/* What every request of one run has in common. The pointers are borrowed and outlive the store. */
+struct redis_settings {
+	const struct url *url;
+	const char *server; /* the URL for people */
+	const struct keys *keys;
+	const char *token;
+	const char *record;
+	int64_t min_fence;
+	enum fence_mode fence_mode;
+};
+
+/* A store, closed; NULL: no memory. Freed by redis_store_free. */
+struct store *
+redis_store_new(struct loop *loop, const struct redis_settings *settings);
+
+void
+redis_store_free(struct store *store);
+
+#endif

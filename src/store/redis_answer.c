@@ -1,0 +1,153 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "store/redis_answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/values.h"
+
+#define DONE_MARKER "dlock!done:"
+
+enum outcome
+answer_classify_error(const char *text)
+{
+	/* The last three are how a refusal inside a script reads (Redis 6 to 8, plain ERR). */
+	static const char *const denials[] = {
+	    "NOAUTH",
+	    "WRONGPASS",
+	    "NOPERM",
+	    "invalid password",
+	    "without any password configured",
+	    "Client sent AUTH, but no password is set",
+	    "can't run this command",
+	    "can't access at least one of the keys",
+	    "No permissions to access a key",
+	};
+	for (size_t i = 0; i < sizeof denials / sizeof *denials; i++) {
+		if (strstr(text, denials[i]) != NULL)
+			return OUTCOME_DENIED;
+	}
+	return OUTCOME_REFUSED;
+}
+
+static bool
+is_word(const struct reply *reply, const char *word)
+{
+	return (reply->kind == REPLY_STRING || reply->kind == REPLY_STATUS) &&
+	    strcmp(reply->text, word) == 0;
+}
+
+/* A whole number in an integer or in digits; false when it is neither. */
+static bool
+read_number(const struct reply *reply, int64_t *number)
+{
+	struct problem ignored;
+	if (reply->kind == REPLY_INTEGER) {
+		*number = reply->integer;
+		return true;
+	}
+	return reply->kind == REPLY_STRING &&
+	    value_parse_count(reply->text, 0, INT64_MAX, number, &ignored);
+}
+
+/* False: the answer was an error, and is told. */
+static bool
+no_error(const struct reply *reply, struct store_answer *answer)
+{
+	if (reply->kind != REPLY_ERROR)
+		return true;
+	answer->outcome = answer_classify_error(reply->text);
+	problem_set(&answer->problem, "the server says: %s", reply->text);
+	return false;
+}
+
+/* An answer that no server with our script in hand gives: what it did is anybody's guess. */
+static void
+set_garbled(struct store_answer *answer)
+{
+	answer->outcome = OUTCOME_UNKNOWN;
+	problem_set(&answer->problem, "the server's answer makes no sense");
+}
+
+static bool
+read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
+{
+	int64_t pttl = reply->items[1]->integer;
+	const struct reply *token = reply->items[3];
+	const struct reply *record = reply->items[4];
+	if (reply->items[1]->kind != REPLY_INTEGER || token->kind != REPLY_STRING ||
+	    record->kind != REPLY_STRING)
+		return false;
+	memset(holder, 0, sizeof *holder);
+	holder->finished = strncmp(token->text, DONE_MARKER, strlen(DONE_MARKER)) == 0;
+	strncpy(holder->token, token->text, sizeof holder->token - 1);
+	holder->left_ns = pttl < 0 ? -1 : pttl < INT64_MAX / NS_PER_MS ? pttl * NS_PER_MS : INT64_MAX;
+	holder->held_ns = -1;
+	holder->known = record->length > 0;
+	if (holder->known) {
+		identity_read(&holder->identity, record->text, record->length);
+		int64_t since = holder->identity.since_us;
+		if (since > 0 && since <= now_us)
+			holder->held_ns = (now_us - since) * NS_PER_US;
+	}
+	return true;
+}
+
+bool
+answer_read_acquire(const struct reply *reply, enum store_verb verb, struct store_answer *answer,
+    int64_t *server_us)
+{
+	*server_us = 0;
+	if (!no_error(reply, answer))
+		return true;
+	if (reply->kind != REPLY_ARRAY || reply->count < 3 ||
+	    !read_number(reply->items[2], server_us)) {
+		set_garbled(answer);
+		return true;
+	}
+	const struct reply *word = reply->items[0];
+	const struct reply *fence = reply->items[1];
+	if (is_word(word, "LATE"))
+		return false;
+	if (is_word(word, "FREE")) {
+		answer->outcome = verb == STORE_LOOK ? OUTCOME_OK : OUTCOME_LOST;
+		answer->gone = true;
+	} else if (is_word(word, "BUSY") && reply->count == 5 &&
+	    read_holder(reply, *server_us, &answer->holder)) {
+		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_HELD;
+		answer->gone = false;
+	} else if ((is_word(word, "GRANTED") || is_word(word, "OWNED")) &&
+	    fence->kind == REPLY_STRING && fence->length < sizeof answer->fence) {
+		answer->outcome = OUTCOME_OK;
+		memcpy(answer->fence, fence->text, fence->length + 1);
+	} else {
+		set_garbled(answer);
+	}
+	return true;
+}
+
+void
+answer_read_number(const struct reply *reply, struct store_answer *answer)
+{
+	if (!no_error(reply, answer))
+		return;
+	if (reply->kind != REPLY_INTEGER || reply->integer < -1 || reply->integer > 1) {
+		set_garbled(answer);
+		return;
+	}
+	answer->outcome = reply->integer == 1 ? OUTCOME_OK : OUTCOME_LOST;
+	answer->gone = reply->integer == 0;
+}
+
+int64_t
+answer_read_time(const struct reply *reply)
+{
+	int64_t seconds, us;
+	if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
+	    !read_number(reply->items[0], &seconds) || !read_number(reply->items[1], &us) ||
+	    seconds > INT64_MAX / 2000000)
+		return 0;
+	return seconds * 1000000 + us;
+}

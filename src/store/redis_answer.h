@@ -1,0 +1,34 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What a server's answer means. Pure: no I/O, so that it can be tested and fuzzed with any bytes
+ * that a server may send. */
+#ifndef DLOCK_STORE_REDIS_ANSWER_H
+#define DLOCK_STORE_REDIS_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/store.h"
+#include "net/link.h"
+
+/* An error text of the server as an outcome: OUTCOME_DENIED or OUTCOME_REFUSED. Errors from
+ * within scripts are wrapped differently by each version, so the text is searched. */
+enum outcome
+answer_classify_error(const char *text);
+
+/* The answer to acquire.lua in any mode. *server_us becomes the server's clock, 0 if the answer
+ * does not tell. True: `answer` is complete. False: LATE, to be sent again with a new not-after. */
+bool
+answer_read_acquire(const struct reply *reply, enum store_verb verb, struct store_answer *answer,
+    int64_t *server_us);
+
+/* The answer to renew.lua and release.lua: 1, 0, -1. */
+void
+answer_read_number(const struct reply *reply, struct store_answer *answer);
+
+/* The answer to TIME in microseconds since 1970, 0 if it is none. */
+int64_t
+answer_read_time(const struct reply *reply);
+
+#endif

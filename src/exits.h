@@ -1,0 +1,22 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* The exit statuses of dlock itself (SPEC section 2). COMMAND's own status, or its death by a
+ * signal, is passed through; --report and -E tell the two apart. Numbers follow sysexits(3), so
+ * that cron and systemd people know them. */
+#ifndef DLOCK_EXITS_H
+#define DLOCK_EXITS_H
+
+enum dlock_exit {
+	EXIT_USAGE = 64,       /* bad command line; nothing was sent to a server */
+	EXIT_UNREACHABLE = 69, /* no server answers, or it refuses service */
+	EXIT_SYSTEM = 71,      /* the operating system refused: fork, memory, descriptors */
+	EXIT_CONFLICT = 75,    /* the lock was not had in time (-E changes it) */
+	EXIT_DENIED = 77,      /* the server refuses the user */
+	EXIT_CONFIG = 78,      /* bad environment setting, or no server named */
+	EXIT_LOST = 79,        /* the lock was lost, or could not be confirmed, while COMMAND ran */
+	EXIT_CANNOT_EXECUTE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+#endif

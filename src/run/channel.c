@@ -1,0 +1,54 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/channel.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int
+channel_open(struct channel *channel)
+{
+	void *page = mmap(NULL, sizeof *channel->page, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return -1;
+	channel->page = page;
+	atomic_store(&channel->page->guard_at_ns, INT64_MAX);
+	atomic_store(&channel->page->phase, PHASE_HOLDING);
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel->ends);
+}
+
+int
+channel_take(struct channel *channel, enum channel_end end)
+{
+	int other = end == CHANNEL_OUTER ? CHANNEL_RUNNER : CHANNEL_OUTER;
+	close(channel->ends[other]);
+	channel->ends[other] = -1;
+	return channel->ends[end];
+}
+
+void
+channel_send(int fd, const struct message *message)
+{
+	while (send(fd, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+int
+channel_receive(int fd, struct message *message)
+{
+	for (;;) {
+		ssize_t got = recv(fd, message, sizeof *message, 0);
+		if (got == (ssize_t)sizeof *message)
+			return 1;
+		if (got == 0)
+			return -1;
+		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (got < 0 && errno != EINTR)
+			return -1;
+	}
+}

@@ -1,0 +1,102 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* The life of COMMAND and of everything below it, as RUNNER sees it: started, stopped, ended, and,
+ * when it must end, signalled, given its grace, killed and proven dead. It knows nothing of
+ * locks.
+ *
+ *      command_start            command_end                  grace over, command_kill
+ *   -----------------> RUNNING ------------> ENDING (signal) ----------------------> KILLING (sweep)
+ *                         |                     | nobody is left                        | nobody left
+ *                         | exits               v                                       v
+ *                         +------------------> ENDED <-------------------------------- GONE
+ */
+#ifndef DLOCK_RUN_COMMAND_H
+#define DLOCK_RUN_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "base/problem.h"
+#include "run/spawn.h"
+#include "run/tree.h"
+
+/* Processes that do not die of KILL (in a D state, frozen, another user's) are waited for so
+ * long. */
+#define COMMAND_PATIENCE_NS (10 * NS_PER_S)
+
+enum command_state {
+	COMMAND_NONE,
+	COMMAND_RUNNING,
+	COMMAND_ENDING,  /* the tree has the first signal, KILL comes when the grace is over */
+	COMMAND_KILLING, /* the tree is being swept */
+	COMMAND_GONE,    /* no descendant is left: proven by waitid */
+	COMMAND_STUCK,   /* some do not die: `tree.example` is one */
+};
+
+struct command;
+
+struct command_events {
+	/* COMMAND was not executed: exit status and reason. */
+	void (*failed)(void *context, int status, const struct problem *problem);
+	/* COMMAND has stopped by this signal; its descendants may run on. */
+	void (*stopped)(void *context, int number);
+	/* COMMAND itself has ended; by_signal: of signal `value`, else with status `value`. */
+	void (*ended)(void *context, bool by_signal, int value, struct instant now);
+	/* After command_end or command_kill: COMMAND_GONE or COMMAND_STUCK is reached. */
+	void (*finished)(void *context, struct instant now);
+	/* The sweep begins now. */
+	void (*killing)(void *context);
+};
+
+struct command {
+	struct loop *loop;
+	const struct spawn_plan *plan;
+	const struct command_events *events;
+	void *context;
+	enum command_state state;
+	struct tree tree;
+	pid_t pid;          /* 0: not started, or reaped */
+	bool executed;      /* exec has succeeded */
+	struct watch failure_watch;
+	struct timer grace; /* then KILL */
+	struct timer pulse; /* between two passes of a sweep */
+	struct instant patience_until;
+};
+
+void
+command_init(struct command *command, struct loop *loop, const struct spawn_plan *plan,
+    const struct command_events *events, void *context);
+
+/* Forks and executes it. 0, or -1 and errno. */
+int
+command_start(struct command *command);
+
+/* On SIGCHLD: reaps, and reports what has happened. */
+void
+command_reap(struct command *command, struct instant now);
+
+/* Sends COMMAND itself a signal; nothing when it has ended. */
+void
+command_signal(struct command *command, int number);
+
+/* Sends the whole tree a signal and leaves it at that. */
+void
+command_signal_tree(struct command *command, int number);
+
+/* Ends the tree: signal now, KILL at `kill_at` or when `kill_at` has passed already. Called again,
+ * it only brings kill_at forward. */
+void
+command_end(struct command *command, int number, struct instant kill_at, struct instant now);
+
+/* Kills the tree, now. Returns when nobody is left, or after `insist_ns` of trying; then the loop
+ * goes on trying. */
+void
+command_kill(struct command *command, int64_t insist_ns, struct instant now);
+
+/* How many processes COMMAND has left behind; *example is one of them. */
+int
+command_count_left(struct command *command, pid_t *example);
+
+#endif

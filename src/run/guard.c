@@ -1,0 +1,192 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/guard.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/loop.h"
+#include "base/message.h"
+#include "exits.h"
+#include "run/descriptors.h"
+#include "run/testing.h"
+
+/* RUNNER, when it is already killing, has this much time from guard_at on. */
+#define RUNNER_RESPITE_NS (2 * NS_PER_S)
+#define RESPITE_PULSE_NS (20 * NS_PER_MS)
+/* What does not die of KILL (D state, another user's) is not waited for longer. */
+#define SWEEP_PATIENCE_NS (10 * NS_PER_S)
+
+struct guard {
+	const struct guard_settings *settings;
+	struct loop loop;
+	struct watch signal_watch;
+	struct watch channel_watch;
+	struct timer deadline;
+	struct instant respite_until; /* never, or RUNNER is being spared */
+};
+
+/* -- the two ways to end ---------------------------------------------------------------------- */
+
+/* RUNNER has said its last word. It may be stopped before its end, or be slow: nothing is left for
+ * it to do. */
+static _Noreturn void
+end_as_told(struct guard *guard, const struct message *last_word)
+{
+	kill(guard->settings->runner, SIGKILL);
+	waitpid(guard->settings->runner, NULL, 0);
+	if (last_word->kind == MESSAGE_SIGNALED)
+		signals_die_of(last_word->number);
+	_exit(last_word->number);
+}
+
+/* Kills RUNNER, if it lives, and everything below, whose parent this process then is. */
+static _Noreturn void
+end_by_force(struct guard *guard, const char *why)
+{
+	struct tree *tree = guard->settings->tree;
+	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
+	int left;
+	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
+		poll(NULL, 0, 1);
+	message_error("lost '%s': %s", guard->settings->name, why);
+	if (left > 0)
+		message_error("%d processes of its command do not die (pid %d is one)", left,
+		    (int)tree->example);
+	_exit(EXIT_LOST);
+}
+
+/* -- RUNNER speaks ---------------------------------------------------------------------------- */
+
+/* Handles what has been said; returns whether RUNNER's end is closed. */
+static bool
+hear_runner(struct guard *guard)
+{
+	struct message message;
+	int status;
+	while ((status = channel_receive(guard->channel_watch.fd, &message)) > 0) {
+		switch ((enum message_kind)message.kind) {
+		case MESSAGE_STOPPED:
+			signals_stop_like(message.number);
+			break;
+		case MESSAGE_EXITED:
+		case MESSAGE_SIGNALED:
+			end_as_told(guard, &message);
+		case MESSAGE_SIGNAL:
+			break;
+		}
+	}
+	return status < 0;
+}
+
+static void
+on_channel(void *context, short revents)
+{
+	struct guard *guard = context;
+	(void)revents;
+	/* What follows an end of file is CHLD. */
+	if (hear_runner(guard))
+		loop_unwatch(&guard->loop, &guard->channel_watch);
+}
+
+/* -- signals ---------------------------------------------------------------------------------- */
+
+static void
+check_runner(struct guard *guard)
+{
+	siginfo_t info = {0};
+	if (waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG) != 0 ||
+	    info.si_pid == 0)
+		return;
+	hear_runner(guard);
+	end_by_force(guard, "the process that renewed it was killed; its command has been killed");
+}
+
+static void
+on_signals(void *context, short revents)
+{
+	struct guard *guard = context;
+	struct message message = {.kind = MESSAGE_SIGNAL};
+	(void)revents;
+	while (signals_read(guard->settings->signals, &message.number, &message.code,
+	    &message.sender)) {
+		if (message.number == SIGCHLD)
+			check_runner(guard);
+		else if (message.number != SIGTTIN && message.number != SIGTTOU)
+			channel_send(guard->channel_watch.fd, &message);
+	}
+}
+
+/* -- the deadline ----------------------------------------------------------------------------- */
+
+static void
+spare_runner(struct guard *guard, struct instant now)
+{
+	if (guard->respite_until.ns == INT64_MAX)
+		guard->respite_until = instant_plus(now, RUNNER_RESPITE_NS);
+	tree_signal(guard->settings->tree, guard->settings->runner, SIGKILL);
+	loop_set_timer(&guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
+}
+
+static void
+on_deadline(void *context, struct instant now)
+{
+	struct guard *guard = context;
+	struct page *page = guard->settings->channel->page;
+	struct instant guard_at = {atomic_load(&page->guard_at_ns)};
+
+	if (guard_at.ns == INT64_MAX || testing_hook("no-guard"))
+		return;
+	if (!instant_reached(guard_at, now)) {
+		loop_set_timer(&guard->loop, &guard->deadline, guard_at);
+		return;
+	}
+	if (atomic_load(&page->phase) == PHASE_KILLING &&
+	    !instant_reached(guard->respite_until, now)) {
+		spare_runner(guard, now);
+		return;
+	}
+	end_by_force(guard, "it could not be confirmed in time, and the process that renews it did not act; its command has been killed");
+}
+
+/* The clock comes before any descriptor, also when the machine has just woken. */
+static void
+on_wake(void *context, struct instant now)
+{
+	struct guard *guard = context;
+	if (guard->deadline.linked && instant_reached(guard->deadline.at, now)) {
+		loop_stop_timer(&guard->loop, &guard->deadline);
+		on_deadline(guard, now);
+	}
+}
+
+_Noreturn void
+guard_run(const struct guard_settings *settings)
+{
+	struct guard guard = {.settings = settings, .respite_until = INSTANT_NEVER};
+	message_never_block();
+	if (loop_open(&guard.loop) != 0)
+		end_by_force(&guard, "no descriptor is left for the guard's timer");
+	guard.loop.first = on_wake;
+	guard.loop.first_context = &guard;
+	guard.signal_watch = (struct watch){
+	    .fd = settings->signals->fd, .events = POLLIN, .ready = on_signals, .context = &guard};
+	guard.channel_watch = (struct watch){.fd = settings->channel->ends[CHANNEL_OUTER],
+	    .events = POLLIN,
+	    .ready = on_channel,
+	    .context = &guard};
+	guard.deadline = (struct timer){.due = on_deadline, .context = &guard};
+	loop_watch(&guard.loop, &guard.signal_watch);
+	loop_watch(&guard.loop, &guard.channel_watch);
+	loop_set_timer(&guard.loop, &guard.deadline,
+	    (struct instant){atomic_load(&settings->channel->page->guard_at_ns)});
+	descriptors_let_go();
+	for (;;) {
+		if (loop_run_once(&guard.loop) != 0)
+			end_by_force(&guard, "the guard cannot wait for events");
+	}
+}

@@ -1,0 +1,121 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/signals.h"
+
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
+
+/* Passed on to COMMAND, or ending a waiter (SPEC section 4). */
+static const int passed_on[] = {
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
+
+static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+
+int
+signals_take_over(struct signals *signals)
+{
+	sigset_t ours;
+	sigemptyset(&ours);
+	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+		sigaddset(&ours, passed_on[i]);
+	sigaddset(&ours, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &ours, &signals->mask) != 0)
+		return -1;
+	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
+		sigaction(changed[i], NULL, &signals->dispositions[i]);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+		sigaddset(&ours, stops[i]);
+	signals->fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signals->fd < 0 ? -1 : 0;
+}
+
+void
+signals_block_stops(struct signals *signals)
+{
+	sigset_t set;
+	(void)signals;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+		sigaddset(&set, stops[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void
+signals_restore(const struct signals *signals)
+{
+	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
+		sigaction(changed[i], &signals->dispositions[i], NULL);
+	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+int
+signals_read(const struct signals *signals, int *number, int *code, int *sender)
+{
+	struct signalfd_siginfo info;
+	if (read(signals->fd, &info, sizeof info) != (ssize_t)sizeof info)
+		return 0;
+	*number = (int)info.ssi_signo;
+	*code = info.ssi_code;
+	*sender = (int)info.ssi_pid;
+	return 1;
+}
+
+bool
+signals_ends_waiter(const struct signals *signals, int number)
+{
+	struct sigaction at_start;
+	(void)signals;
+	/* Of all that is read, only CHLD's disposition was changed, and it ends nobody. */
+	if (number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGTSTP ||
+	    number == SIGTTIN || number == SIGTTOU)
+		return false;
+	return sigaction(number, NULL, &at_start) == 0 && at_start.sa_handler != SIG_IGN;
+}
+
+static void
+unblock(int number)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+_Noreturn void
+signals_die_of(int number)
+{
+	const struct rlimit no_core = {0, 0};
+	prctl(PR_SET_DUMPABLE, 0);
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(number, SIG_DFL);
+	kill(getpid(), number);
+	unblock(number);
+	_exit(128 + number);
+}
+
+void
+signals_stop_like(int number)
+{
+	struct sigaction before;
+	if (number == SIGSTOP) {
+		kill(getpid(), SIGSTOP);
+		return;
+	}
+	sigaction(number, NULL, &before);
+	signal(number, SIG_DFL);
+	kill(getpid(), number);
+	unblock(number); /* stops here, unless the group is orphaned: then nothing stops it */
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(number, &before, NULL);
+}

@@ -1,0 +1,190 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "run/testing.h"
+
+/* 0: may be executed; else the errno that says why not. */
+static int
+check_file(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) != 0)
+		return errno;
+	if (S_ISDIR(status.st_mode))
+		return EISDIR;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+static int
+refuse(const char *name, int error, struct problem *problem)
+{
+	bool missing = error == ENOENT || error == ENOTDIR;
+	if (missing)
+		problem_set(problem, "command not found: '%s'", name);
+	else
+		problem_set(problem, "cannot execute '%s': %s", name, strerror(error));
+	return missing ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+}
+
+int
+spawn_look_up(const char *name, char *path, size_t size, struct problem *problem)
+{
+	const char *directories = getenv("PATH");
+	int found_but = ENOENT;
+
+	if (strlen(name) >= size)
+		return refuse(name, ENAMETOOLONG, problem);
+	if (strchr(name, '/') != NULL) {
+		int error = check_file(name);
+		strcpy(path, name);
+		return error == 0 ? 0 : refuse(name, error, problem);
+	}
+	if (directories == NULL)
+		directories = "/bin:/usr/bin"; /* execvp(3): what confstr's _CS_PATH says */
+	while (name[0] != '\0') {
+		size_t length = strcspn(directories, ":");
+		if (length + strlen(name) + 2 <= size) {
+			/* An empty entry is the working directory. */
+			snprintf(path, size, "%.*s%s%s", (int)length, directories,
+			    length > 0 ? "/" : "./", name);
+			int error = check_file(path);
+			if (error == 0)
+				return 0;
+			/* A directory on the way that may not be searched does not hide that there
+			 * is no such command: only a file that is there is "cannot execute". */
+			struct stat status;
+			if (error == EISDIR || (error == EACCES && stat(path, &status) == 0))
+				found_but = error == EISDIR ? found_but : error;
+		}
+		if (directories[length] == '\0')
+			break;
+		directories += length + 1;
+	}
+	return refuse(name, found_but, problem);
+}
+
+static bool
+is_replaced(const char *entry, char *const *settings, size_t count)
+{
+	size_t name = strcspn(entry, "=");
+	if (name == strlen("DLOCK_PASSWORD") && strncmp(entry, "DLOCK_PASSWORD", name) == 0)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(entry, settings[i], name) == 0 && settings[i][name] == '=')
+			return true;
+	}
+	return false;
+}
+
+char **
+spawn_environment(char *const *environment, char *const *settings, size_t count)
+{
+	size_t size = 0, used = 0;
+	while (environment[size] != NULL)
+		size++;
+	char **result = malloc((size + count + 1) * sizeof *result);
+	if (result == NULL)
+		return NULL;
+	for (size_t i = 0; i < size; i++) {
+		if (!is_replaced(environment[i], settings, count))
+			result[used++] = environment[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		result[used++] = settings[i];
+	result[used] = NULL;
+	return result;
+}
+
+/* In COMMAND's process until it is COMMAND: async-signal-safe calls only. */
+static _Noreturn void
+become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd, pid_t runner)
+{
+	if (testing_number("slow-prctl") > 0)
+		usleep((useconds_t)testing_number("slow-prctl") * 1000);
+	/* The seat belt for the death of both dlock processes at once. It fires only for a death
+	 * after this call, so look whether RUNNER is still there: compared with its pid, not with
+	 * 1, which is nobody's in a container (catatonit#19). */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != runner)
+		_exit(EXIT_SYSTEM);
+	signals_restore(plan->signals);
+	execve(plan->path, plan->argv, plan->envp);
+	if (errno == ENOEXEC) {
+		/* A script without #!: execvp(3) gives it to the shell, and so do all shells. */
+		execve("/bin/sh", shell_argv, plan->envp);
+		errno = ENOEXEC;
+	}
+	int error = errno;
+	while (write(failure_fd, &error, sizeof error) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_CANNOT_EXECUTE);
+}
+
+pid_t
+spawn_start(const struct spawn_plan *plan, int *failure_fd)
+{
+	int ends[2];
+	size_t count = 0;
+	while (plan->argv[count] != NULL)
+		count++;
+	char **shell_argv = malloc((count + 2) * sizeof *shell_argv);
+	if (shell_argv == NULL)
+		return -1;
+	shell_argv[0] = (char[]){"/bin/sh"};
+	shell_argv[1] = (char *)(uintptr_t)plan->path;
+	for (size_t i = 1; i <= count; i++)
+		shell_argv[i + 1] = plan->argv[i];
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		free(shell_argv);
+		return -1;
+	}
+	pid_t runner = getpid();
+	pid_t pid = fork();
+	if (pid == 0)
+		become_command(plan, shell_argv, ends[1], runner);
+	int error = errno;
+	free(shell_argv);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		errno = error;
+		return -1;
+	}
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	*failure_fd = ends[0];
+	return pid;
+}
+
+int
+spawn_read_failure(int failure_fd, const struct spawn_plan *plan, int *status,
+    struct problem *problem)
+{
+	int error;
+	ssize_t got = read(failure_fd, &error, sizeof error);
+	if (got == 0)
+		return 1;
+	if (got != (ssize_t)sizeof error)
+		return 0;
+	/* The file was there when it was looked up: what is missing is what its #! names, or the
+	 * loader that its ELF header names. */
+	if (error == ENOENT && check_file(plan->path) == 0) {
+		problem_set(problem, "cannot execute '%s': its interpreter is missing", plan->path);
+		*status = EXIT_NOT_FOUND;
+	} else {
+		*status = refuse(plan->argv[0], error, problem);
+	}
+	return -1;
+}

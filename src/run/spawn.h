@@ -1,0 +1,45 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Starting COMMAND: finding it before the lock is taken, and running it with everything as dlock
+ * got it. */
+#ifndef DLOCK_RUN_SPAWN_H
+#define DLOCK_RUN_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/problem.h"
+#include "run/signals.h"
+
+struct spawn_plan {
+	char path[4096];    /* of the file to execute, from spawn_look_up */
+	char *const *argv;  /* COMMAND and its arguments */
+	char **envp;        /* from spawn_environment */
+	const struct signals *signals;
+};
+
+/* Finds the file that `name` stands for, as execvp(3) does. 0, or 126 or 127 and the reason: a typo
+ * must not disturb those who wait for the lock. */
+int
+spawn_look_up(const char *name, char *path, size_t size, struct problem *problem);
+
+/* The environment for COMMAND: dlock's own less DLOCK_PASSWORD, plus `count` settings given as
+ * "NAME=value" strings, which replace older ones. NULL: no memory. The strings are borrowed. */
+char **
+spawn_environment(char *const *environment, char *const *settings, size_t count);
+
+/* Forks COMMAND. *failure_fd becomes the end of a pipe that closes when it has been executed, or
+ * carries why not; to be read by spawn_read_failure when it is readable. Only from a process with
+ * one thread. The pid, or -1 and errno. */
+pid_t
+spawn_start(const struct spawn_plan *plan, int *failure_fd);
+
+/* 1: it was executed; 0: nothing known yet; -1: it was not: *status is 126 or 127, `problem` says
+ * why. */
+int
+spawn_read_failure(int failure_fd, const struct spawn_plan *plan, int *status,
+    struct problem *problem);
+
+#endif

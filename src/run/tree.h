@@ -1,0 +1,69 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Processes below dlock: finding them, signalling them, and killing them until none is left.
+ *
+ * A process group is not the tree: one setsid(2) leaves it. dlock's two processes are subreapers
+ * (PR_SET_CHILD_SUBREAPER), so an orphan below them becomes their child, and "kill my children,
+ * reap them, until there are none" reaches everything, wins against forks, never signals a pid
+ * that was given to somebody else (an unreaped child keeps its pid), and proves death.
+ *
+ * Nothing here allocates. */
+#ifndef DLOCK_RUN_TREE_H
+#define DLOCK_RUN_TREE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Children that the process had before it became dlock (`exporter & exec dlock ...`) are never
+ * touched; more than this are not told apart. */
+#define TREE_MAX_BYSTANDERS 64
+
+struct tree {
+	pid_t bystanders[TREE_MAX_BYSTANDERS];
+	int bystander_count;
+	bool can_list; /* /proc shows this process, with the pids of its own namespace */
+	pid_t known;   /* a child that is there for certain: all there is to act on without /proc */
+	int denied;    /* processes that a signal could not be sent to (EPERM), in the last pass */
+	pid_t example; /* one that is left after tree_sweep */
+	/* Told of every child that is reaped: wait status as in waitid's siginfo. */
+	void (*reaped)(void *context, pid_t pid, int code, int status);
+	void *context;
+};
+
+/* At the very start: records the children that are there already. */
+void
+tree_init(struct tree *tree);
+
+/* In a new process: it has no children yet, nobody is a bystander. */
+void
+tree_init_new(struct tree *tree);
+
+/* Makes the orphans of this process's descendants its children. 0, or -1 and errno. */
+int
+tree_become_subreaper(void);
+
+/* Sends the signal, and CONT after it unless it is KILL, to every descendant of `root` but to
+ * `root` itself: once, best effort. Who is stopped would otherwise sleep through its grace. A pid
+ * is checked by pidfd and start time, so that no stranger is hit. Returns how many were sent it. */
+int
+tree_signal(struct tree *tree, pid_t root, int number);
+
+/* Kills and reaps this process's children, as long as that makes progress. Returns how many are
+ * left that have not died yet: to be called again in a moment, until 0. */
+int
+tree_sweep(struct tree *tree);
+
+/* Reaps children that have ended, without killing. */
+void
+tree_reap(struct tree *tree);
+
+/* Has this process no children (but bystanders)? *example becomes one of them; *count how many. */
+bool
+tree_is_empty(struct tree *tree, pid_t *example, int *count);
+
+/* Does /proc say that `number` is pending for process `pid`? False when it cannot be told. */
+bool
+tree_has_pending(pid_t pid, int number);
+
+#endif

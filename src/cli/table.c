@@ -1,0 +1,241 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/values.h"
+#include "cli/options.h"
+#include "lock/lease.h"
+
+#define FENCE_BELOW (INT64_C(1) << 53)
+#define LABEL_MAX 255
+#define NS_MOST INT64_MAX
+
+static bool
+set_nonblock(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->wait_ns = 0;
+	return true;
+}
+
+static bool
+set_wait(struct options *options, const char *value, struct problem *problem)
+{
+	return value_parse_duration(value, &options->wait_ns, problem);
+}
+
+static bool
+set_conflict_status(struct options *options, const char *value, struct problem *problem)
+{
+	int64_t status;
+	if (!value_parse_count(value, 0, 255, &status, problem))
+		return false;
+	options->conflict_status = (int)status;
+	return true;
+}
+
+/* Accepted for what scripts written for flock(1) say: it is so anyway. */
+static bool
+set_nothing(struct options *options, const char *value, struct problem *problem)
+{
+	(void)options;
+	(void)value;
+	(void)problem;
+	return true;
+}
+
+static bool
+set_ttl(struct options *options, const char *value, struct problem *problem)
+{
+	if (!value_parse_duration(value, &options->ttl_ns, problem))
+		return false;
+	if (options->ttl_ns < LEASE_TTL_LEAST || options->ttl_ns > LEASE_TTL_MOST) {
+		problem_set(problem, "not a TTL from 1s to 30d: '%s' (a shorter one cannot be renewed in time)",
+		    value);
+		return false;
+	}
+	return true;
+}
+
+static bool
+set_grace(struct options *options, const char *value, struct problem *problem)
+{
+	options->has_grace = true;
+	return value_parse_duration(value, &options->grace_ns, problem);
+}
+
+static bool
+set_signal(struct options *options, const char *value, struct problem *problem)
+{
+	return value_parse_signal(value, &options->first_signal, problem);
+}
+
+static bool
+set_on_lost(struct options *options, const char *value, struct problem *problem)
+{
+	if (strcmp(value, "kill") != 0 && strcmp(value, "signal") != 0) {
+		problem_set(problem, "neither 'kill' nor 'signal': '%s'", value);
+		return false;
+	}
+	options->on_lost = value[0] == 'k' ? ON_LOST_KILL : ON_LOST_SIGNAL;
+	return true;
+}
+
+static bool
+set_at_least(struct options *options, const char *value, struct problem *problem)
+{
+	if (!value_parse_duration(value, &options->at_least_ns, problem))
+		return false;
+	if (options->at_least_ns > LEASE_TTL_MOST) {
+		problem_set(problem, "longer than 30d: '%s'", value);
+		return false;
+	}
+	return true;
+}
+
+static bool
+set_prefix(struct options *options, const char *value, struct problem *problem)
+{
+	(void)problem; /* keys_make looks at it */
+	options->prefix = value;
+	return true;
+}
+
+static bool
+set_fence(struct options *options, const char *value, struct problem *problem)
+{
+	if (strcmp(value, "clock") != 0 && strcmp(value, "counter") != 0) {
+		problem_set(problem, "neither 'clock' nor 'counter': '%s'", value);
+		return false;
+	}
+	options->fence_mode = strcmp(value, "clock") == 0 ? FENCE_CLOCK : FENCE_COUNTER;
+	return true;
+}
+
+static bool
+set_min_fence(struct options *options, const char *value, struct problem *problem)
+{
+	return value_parse_count(value, 0, FENCE_BELOW - 2, &options->min_fence, problem);
+}
+
+static bool
+set_label(struct options *options, const char *value, struct problem *problem)
+{
+	if (strlen(value) > LABEL_MAX) {
+		problem_set(problem, "longer than %d bytes", LABEL_MAX);
+		return false;
+	}
+	options->label = value;
+	return true;
+}
+
+static bool
+set_connect_timeout(struct options *options, const char *value, struct problem *problem)
+{
+	if (!value_parse_duration(value, &options->connect_timeout_ns, problem))
+		return false;
+	if (options->connect_timeout_ns < NS_PER_MS) {
+		problem_set(problem, "shorter than 1ms: '%s'", value);
+		return false;
+	}
+	options->has_connect_timeout = true;
+	return true;
+}
+
+static bool
+parse_server(struct options *options, const char *value, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	if (strpbrk(value, " \t\n") != NULL) {
+		problem_set(problem, "one server URL only, without blanks (%%20 in a path)");
+		return false;
+	}
+	options->has_server = true;
+	return url_parse(&options->url, value, unknown, problem);
+}
+
+static bool
+set_server(struct options *options, const char *value, struct problem *problem)
+{
+	if (options->has_server) {
+		problem_set(problem, "one server only: it was given twice");
+		return false;
+	}
+	return parse_server(options, value, URL_REFUSE_UNKNOWN_KEYS, problem);
+}
+
+static bool
+set_verbose(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->verbosity++;
+	return true;
+}
+
+static bool
+set_quiet(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->quiet = true;
+	return true;
+}
+
+static bool
+set_help(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->wants_help = true;
+	return true;
+}
+
+static bool
+set_version(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->wants_version = true;
+	return true;
+}
+
+static const struct option_row table[] = {
+    {'n', {"nonblock", "nb"}, NULL, {0}, "do not wait for the lock", set_nonblock},
+    {'w', {"wait", "timeout"}, "DUR", {0}, "wait at most DUR (default: for ever); 0 means -n", set_wait},
+    {'E', {"conflict-exit-code"}, "N", {0}, "exit status when the lock was not had in time (75)",
+        set_conflict_status},
+    {'x', {"exclusive"}, NULL, {0}, "exclusive lock (it is; accepted for flock scripts)", set_nothing},
+    {'e', {0}, NULL, {0}, "the same as -x", set_nothing},
+    {'t', {"ttl"}, "DUR", {"DLOCK_TTL"}, "lease: how long a dead holder blocks the others (30s)",
+        set_ttl},
+    {'k', {"kill-after"}, "DUR", {0},
+        "grace between the first signal and KILL (5s or TTL/4); 0: KILL at once", set_grace},
+    {0, {"signal"}, "SIG", {0}, "the first signal (TERM)", set_signal},
+    {0, {"on-lost"}, "kill|signal", {0},
+        "kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost},
+    {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner", set_at_least},
+    {'S', {"server"}, "URL", {"DLOCK_SERVER"},
+        "redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server},
+    {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix},
+    {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence},
+    {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence},
+    {0, {"connect-timeout"}, "DUR", {0}, "for look-up, connect and login together (5s or TTL/3)",
+        set_connect_timeout},
+    {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock", set_label},
+    {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose},
+    {'q', {"quiet"}, NULL, {0}, "say nothing of conflicts, waits and left-over processes", set_quiet},
+    {'o', {"close"}, NULL, {0}, "accepted for flock scripts: the lock is never handed on", set_nothing},
+    {'h', {"help"}, NULL, {0}, "show this, and exit", set_help},
+    {'V', {"version"}, NULL, {0}, "show the version, and exit", set_version},
+};
+
+const struct option_row *
+options_table(size_t *count)
+{
+	*count = sizeof table / sizeof *table;
+	return table;
+}

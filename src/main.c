@@ -1,0 +1,158 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* dlock: run a command under a lock that every machine can see.
+ *
+ * A map of the house, in reading order. A folder uses those below it here, never one above.
+ *
+ *   main.c           from arguments to a run
+ *   exits.h          the exit statuses
+ *   cli/             options.h (reading), table.c (ONE table of all options), help.h
+ *   run/             runner.h (acquires, then keeps), guard.h (OUTER), command.h (COMMAND's life),
+ *                    tree.h (finding and killing processes), spawn.h, forward.h (signals exactly
+ *                    once), channel.h, deadman.h, signals.h, descriptors.h, testing.h
+ *   lock/            lock.h (the state machine), lease.h (when what is due), store.h (what an
+ *                    engine offers)
+ *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/
+ *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
+ *   base/            loop.h, clock.h, values.h, keys.h, identity.h, message.h, problem.h, compat/
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/identity.h"
+#include "base/keys.h"
+#include "base/message.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "exits.h"
+#include "run/descriptors.h"
+#include "run/runner.h"
+#include "store/redis.h"
+
+/* Everything about a run that outlives its set-up. */
+struct run {
+	struct options options;
+	struct keys keys;
+	char token[TOKEN_SIZE];
+	char record[IDENTITY_RECORD];
+	char server[1024];
+	struct redis_settings redis;
+	struct run_settings settings;
+	struct signals signals;
+	struct tree tree;
+	struct loop loop;
+};
+
+static int
+system_error(const char *what)
+{
+	message_error("cannot %s: %s", what, strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+static int
+usage_error(const struct problem *problem)
+{
+	message_error("%s", problem->text);
+	return EXIT_USAGE;
+}
+
+static void
+identify(struct run *run)
+{
+	struct identity identity;
+	identity_make_token(run->token);
+	identity_gather(&identity, run->options.command[0], run->options.label);
+	identity_write(&identity, run->record);
+	url_print(&run->options.url, run->server, sizeof run->server);
+}
+
+/* Seeds the jitter: any two waiters have different tokens. */
+static uint64_t
+seed_from_token(const char *token)
+{
+	uint64_t seed = UINT64_C(14695981039346656037); /* FNV-1a */
+	for (; *token != '\0'; token++)
+		seed = (seed ^ (unsigned char)*token) * UINT64_C(1099511628211);
+	return seed;
+}
+
+static int
+run_command(struct run *run)
+{
+	const struct options *options = &run->options;
+	struct problem problem;
+	struct lease_terms terms;
+
+	if (!keys_make(&run->keys, options->prefix, options->name, &problem) ||
+	    !lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
+		return usage_error(&problem);
+	if (loop_open(&run->loop) != 0)
+		return system_error("make a timer");
+	identify(run);
+	run->redis = (struct redis_settings){
+	    .url = &options->url,
+	    .server = run->server,
+	    .keys = &run->keys,
+	    .token = run->token,
+	    .record = run->record,
+	    .min_fence = options->min_fence,
+	    .fence_mode = options->fence_mode,
+	};
+	struct store *store = redis_store_new(&run->loop, &run->redis);
+	if (store == NULL)
+		return system_error("set up the connection");
+	run->settings = (struct run_settings){
+	    .name = options->name,
+	    .key = run->keys.lock,
+	    .token = run->token,
+	    .lock = {.terms = terms,
+	        .wait_ns = options->wait_ns,
+	        .connect_limit_ns = options->connect_timeout_ns},
+	    .store = store,
+	    .seed = seed_from_token(run->token),
+	    .argv = options->command,
+	    .first_signal = options->first_signal,
+	    .on_lost = options->on_lost,
+	    .at_least_ns = options->at_least_ns,
+	    .conflict_status = options->conflict_status,
+	    .signals = &run->signals,
+	    .tree = &run->tree,
+	    .loop = &run->loop,
+	};
+	int status = runner_run(&run->settings);
+	redis_store_free(store);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct run run;
+	struct problem problem;
+
+	if (descriptors_fill_gaps() != 0)
+		return EXIT_SYSTEM;
+	tree_init(&run.tree);
+	if (signals_take_over(&run.signals) != 0)
+		return system_error("take over the signals");
+
+	enum options_result result = options_parse(&run.options, argc, argv, &problem);
+	message_set_level(run.options.quiet, run.options.verbosity);
+	switch (result) {
+	case OPTIONS_HELP:
+		return help_print() == 0 ? 0 : system_error("write to stdout");
+	case OPTIONS_VERSION:
+		return help_print_version() == 0 ? 0 : system_error("write to stdout");
+	case OPTIONS_USAGE_ERROR:
+		return usage_error(&problem);
+	case OPTIONS_CONFIG_ERROR:
+		message_error("%s", problem.text);
+		return EXIT_CONFIG;
+	case OPTIONS_RUN:
+		break;
+	}
+	return run_command(&run);
+}

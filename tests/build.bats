@@ -1,0 +1,317 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# The Makefile and the scripts that serve it, on copies of the tree: other tests run at the same
+# time.
+#
+# shellcheck disable=SC2016 # dollars that another shell expands
+
+load helpers/common
+
+setup() {
+	WORK=$BATS_TEST_TMPDIR
+	TRACKED=$WORK/.tracked
+	touch "$TRACKED"
+	export DLOCK_TEST_MARK=$WORK
+	cd "$WORK" || return 1
+	# A make above this one must not hand its flags and jobs down.
+	unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS LDFLAGS CPPFLAGS DESTDIR PREFIX WERROR DEPS
+}
+
+copy_tree() {
+	mkdir tree
+	cp -R "$ROOT_DIR"/{Makefile,VERSION,src,scripts,man,.gitignore} tree
+	mkdir tree/tests
+	cp -R "$ROOT_DIR"/tests/{run,tools} tree/tests
+	cd tree || return 1
+}
+
+# --- make ---
+
+@test "make: a first build has no warning, a second does nothing, flags and a header make it new" {
+	copy_tree
+	run make -j2 CFLAGS=-O1
+	assert_success
+	refute_output --partial warning
+	run ./dlock --version
+	assert_success
+	run make CFLAGS=-O1
+	assert_output ''
+	touch src/exits.h
+	run make CFLAGS=-O1
+	assert_output --partial 'LINK dlock'
+	refute_output --partial base/clock
+	run make CFLAGS='-O1 -DANOTHER' V=1
+	assert_output --partial -DANOTHER
+	run strings -a dlock
+	refute_output --partial DLOCK_TEST_HOOKS
+
+	run make install DESTDIR="$WORK/dest" PREFIX=/opt/x CFLAGS='-O1 -DANOTHER'
+	assert_success
+	assert [ -x "$WORK/dest/opt/x/bin/dlock" ]
+	assert [ -f "$WORK/dest/opt/x/share/man/man1/dlock.1" ]
+	run make uninstall DESTDIR="$WORK/dest" PREFIX=/opt/x
+	assert_success
+	assert_equal "$(find "$WORK/dest" -type f)" ''
+	run make clean
+	assert_success
+	assert [ ! -e dlock ]
+	assert [ ! -e build ]
+}
+
+@test "make: only the test build can be told to leave a safety net off" {
+	run grep -c DLOCK_TEST_HOOKS "$DLOCK_TEST_BUILD"
+	assert_success
+	run grep -c DLOCK_TEST_HOOKS "$ROOT_DIR/dlock"
+	assert_output 0
+}
+
+@test "make: without the libraries one line says what is missing" {
+	copy_tree
+	run make PKG_CONFIG=false
+	assert_failure
+	assert_line --partial "hiredis uuid ('make deps' installs them)"
+	refute_output --partial 'error:'
+}
+
+@test "make dist: an archive of what is committed" {
+	copy_tree
+	git init -q .
+	git add -A
+	git -c user.name=t -c user.email=t@t commit -qm t
+	run make dist
+	assert_success
+	run tar tzf "build/dlock-$(<VERSION).tar.gz"
+	assert_line "dlock-$(<VERSION)/Makefile"
+	assert_line "dlock-$(<VERSION)/src/main.c"
+}
+
+@test "embed-lua: what C gets is the script, without comments and indentation" {
+	printf '%s\n' '-- a comment' 'local a = "x\n\\"' '' '	if a then' "		return 'q\"' -- kept" \
+		'	-- another' '	end' >quote.lua
+	"$ROOT_DIR/scripts/embed-lua" quote.lua >lua_scripts.h
+	printf '%s\n' '#include "lua_scripts.h"' '#include <stdio.h>' \
+		'int main(void) { fputs(lua_quote, stdout); return 0; }' >print.c
+	gcc -Wall -Werror -o print print.c
+	./print >got
+	printf '%s\n' 'local a = "x\n\\"' 'if a then' "return 'q\"' -- kept" end >wanted
+	diff wanted got
+}
+
+@test "embed-lua: a block comment is refused with its place" {
+	printf '%s\n' 'return 1' '--[[ no' 'no ]]' >block.lua
+	run "$ROOT_DIR/scripts/embed-lua" block.lua
+	assert_failure
+	assert_output --partial block.lua
+	assert_output --partial 2:
+}
+
+# --- make deps ---
+
+# A machine with the tools that any Debian has, with make and git, and with an apt-get that notes
+# how it was called and "installs" programs by linking them. What is given as argument is there too.
+fresh_machine() {
+	local name
+	mkdir bin
+	for name in sh env cat grep sort tr id sed awk make git "$@"; do
+		ln -s "$(command -v "$name")" bin/
+	done
+	cat >bin/apt-get <<-'END'
+		#!/bin/sh
+		PATH=$REAL_PATH
+		echo "$*" >>"$APT_LOG"
+		case " $* " in
+		*" update "*) touch "$APT_LOG.updated" ;;
+		*" install "*)
+			[ -e "$APT_LOG.updated" ] || [ -z "$APT_STALE" ] || exit 100
+			for name in gcc pkg-config redis-server redis-cli pgrep; do
+				[ -e "$APT_BIN/$name" ] || ln -s "$(command -v $name)" "$APT_BIN/"
+			done
+			;;
+		esac
+	END
+	cat >bin/apt-cache <<-'END'
+		#!/bin/sh
+		echo "  Candidate: ${APT_CANDIDATE:-1.0}"
+	END
+	rm bin/id
+	printf '#!/bin/sh\necho "${FAKE_UID:-0}"\n' >bin/id
+	chmod +x bin/*
+	export APT_LOG=$WORK/apt.log APT_BIN=$WORK/bin REAL_PATH=$PATH APT_STALE=''
+	touch "$APT_LOG"
+}
+
+# deps in that machine: /usr/sbin, which scripts/deps adds, is of no use to these sets.
+fresh_deps() {
+	run env PATH="$WORK/bin" "$@" sh "$ROOT_DIR/scripts/deps" ensure build demo
+}
+
+@test "deps: nothing is called when nothing is missing" {
+	fresh_machine gcc pkg-config redis-server redis-cli pgrep
+	fresh_deps
+	assert_success
+	assert_output ''
+	assert_equal "$(<"$APT_LOG")" ''
+}
+
+@test "deps: DEPS=no installs nothing and names what is missing in one line" {
+	fresh_machine gcc pkg-config pgrep
+	fresh_deps DEPS=no
+	assert_failure
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp 'DEPS=no: redis-server redis-tools *$'
+	assert_equal "$(<"$APT_LOG")" ''
+}
+
+@test "deps: a machine without even gcc gets what is missing, said beforehand" {
+	fresh_machine
+	fresh_deps
+	assert_success
+	assert_line --index 0 --regexp '^deps: installing with apt-get: gcc libc6-dev libhiredis-dev pkg-config'
+	assert_equal "$(grep -c install "$APT_LOG")" 1
+	run grep -c update "$APT_LOG"
+	assert_output 0
+}
+
+@test "deps: package lists that are not there, or are too old, are fetched" {
+	fresh_machine
+	fresh_deps APT_CANDIDATE='(none)'
+	assert_success
+	assert_regex "$(head -n 1 "$APT_LOG")" 'update'
+
+	rm -rf bin "$APT_LOG"*
+	fresh_machine
+	fresh_deps APT_STALE=yes
+	assert_success
+	assert_equal "$(grep -oE ' (install|update)( |$)' "$APT_LOG" | tr -s '\n ' ' ')" ' install update install '
+}
+
+@test "deps: neither root nor sudo: one line" {
+	fresh_machine gcc pkg-config pgrep
+	fresh_deps FAKE_UID=1000
+	assert_failure
+	assert_equal "${#lines[@]}" 1
+	assert_output --partial "run 'make deps' as root"
+	assert_output --partial redis-server
+	assert_equal "$(<"$APT_LOG")" ''
+}
+
+@test "deps: no apt-get: one line" {
+	fresh_machine gcc pkg-config pgrep
+	rm bin/apt-get
+	fresh_deps
+	assert_failure
+	assert_equal "${#lines[@]}" 1
+	assert_output --partial 'there is no apt-get'
+	assert_output --partial redis-server
+}
+
+# --- tests/run and lint ---
+
+# bats_file FILE 'NAME BODY'...: a line that starts with the word itself would be taken by bats as a
+# case of the file that you read.
+bats_file() {
+	local file=$1 case
+	shift
+	for case; do
+		printf '@%s "%s" {\n\t%s\n}\n' test "${case%% *}" "${case#* }"
+	done >"$file"
+}
+
+# run_files NAME...: tests/run of a copy on these files.
+run_files() {
+	mkdir -p tree/tests
+	cp "$ROOT_DIR/tests/run" tree/tests/
+	run tree/tests/run "${@/#/$WORK/}"
+}
+
+@test "tests/run: counts what the files report, shows what failed, and fails" {
+	bats_file good.bats 'one true' 'two true' 'three skip "no such thing here"'
+	run_files good.bats
+	assert_success
+	assert_equal "${lines[-1]}" '2 passed, 0 failed, 1 skipped'
+	assert_output --partial 'no such thing here'
+
+	bats_file bad.bats 'four echo "what it said"; false' 'five true'
+	run_files good.bats bad.bats
+	assert_failure
+	assert_equal "${lines[-1]}" '3 passed, 1 failed, 1 skipped'
+	assert_output --partial 'what it said'
+}
+
+@test "tests/run: a file that breaks off, does not parse or has no test is a failure" {
+	bats_file dies.bats 'one true' 'two kill -KILL $PPID; sleep 1' 'three true'
+	run_files dies.bats
+	assert_failure
+	assert_regex "${lines[-1]}" '^[0-9] passed, [1-9] failed'
+
+	bats_file broken.bats 'one if true'
+	run_files broken.bats
+	assert_failure
+	assert_equal "${lines[-1]}" '0 passed, 1 failed'
+
+	printf '# nothing\n' >empty.bats
+	run_files empty.bats
+	assert_failure
+	assert_equal "${lines[-1]}" '0 passed, 1 failed'
+
+	run_files
+	assert_failure
+	assert_equal "${lines[-1]}" '0 passed, 0 failed'
+}
+
+@test "tests/run: a unit test that crashes, or that exits 0 after a failed case, is a failure" {
+	printf '#!/bin/sh\necho "ok 1 - one"\nkill -SEGV $$\n' >crash_test
+	printf '#!/bin/sh\necho "ok 1 - one"\necho "not ok 2 - two"\n' >liar_test
+	printf '#!/bin/sh\necho "ok 1 - one"\necho "1..2"\n' >short_test
+	chmod +x ./*_test
+	for name in crash liar short; do
+		run_files "${name}_test"
+		assert_failure
+		assert_regex "${lines[-1]}" '^1 passed, [1-9] failed'
+	done
+}
+
+@test "tests/run: a process that a file leaves running is ended, named, and a failure" {
+	bats_file leaves.bats 'one sleep 4231 3>&- &'
+	run_files leaves.bats
+	assert_failure
+	assert_output --partial 'sleep 4231'
+	assert_equal "${lines[-1]}" '1 passed, 1 failed'
+}
+
+@test "tests/run: a report of a sanitizer is a failure" {
+	printf '#!/bin/sh\nlog=${ASAN_OPTIONS#log_path=}\necho "heap-use-after-free" >"${log%%%%:*}.1"\necho "ok 1 - one"\n' >report_test
+	chmod +x report_test
+	run_files report_test
+	assert_failure
+	assert_output --partial heap-use-after-free
+	assert_equal "${lines[-1]}" '1 passed, 1 failed'
+}
+
+@test "lint: an include that points up, and hiredis outside of net/link, are found" {
+	mkdir -p tree/src/{base,net,store,lock,run,cli} tree/scripts
+	cp "$ROOT_DIR/scripts/lint" tree/scripts/
+	include() { echo "#include $2" >>"tree/src/$1"; }
+	include base/a.c '"base/b.h"'
+	include net/link.c '<hiredis/hiredis.h>'
+	include store/redis.c '"lock/store.h"'
+	include store/redis.c '"lua_scripts.h"'
+	include run/runner.c '"lock/lock.h"'
+	include run/guard.c '"exits.h"'
+	include cli/options.c '"net/url.h"'
+	include main.c '"cli/options.h"'
+	run tree/scripts/lint includes
+	assert_success
+
+	include base/a.c '"net/link.h"'
+	include store/redis.c '"lock/lock.h"'
+	include store/redis.c '<hiredis/read.h>'
+	include run/guard.c '"lock/lease.h"'
+	include lock/lock.c '"exits.h"'
+	include lock/lock.c '"../base/b.h"'
+	run tree/scripts/lint includes
+	assert_failure
+	assert_equal "$(grep -c '^src/' <<<"$output")" 6
+}

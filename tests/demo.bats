@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# scripts/demo shows what it says, in time, and leaves nothing behind, also when it is interrupted.
+#
+# shellcheck disable=SC2153 # exit_status_of sets STATUS
+
+load helpers/common
+
+setup() {
+	common_setup
+	mkdir tmp
+	export TMPDIR=$WORK/tmp DEMO_PACE=0
+}
+
+# Directories of control groups that a demo of this test has made.
+demo_cgroups() {
+	find /sys/fs/cgroup -maxdepth 2 -type d -name 'dlock-demo.*' 2>/dev/null | while read -r group; do
+		[ -e "$WORK/seen" ] && grep -qxF "${group##*/}" "$WORK/seen" && echo "$group"
+	done
+	return 0
+}
+
+# The private redis-server of a demo of this test: it works in a directory below TMPDIR.
+demo_servers() {
+	local link
+	for link in /proc/[0-9]*/cwd; do
+		case $(readlink "$link" 2>/dev/null) in "$TMPDIR"/*) echo "$link" ;; esac
+	done
+	return 0
+}
+
+nothing_left() {
+	[ -z "$(ls -A "$TMPDIR")" ] && [ -z "$(demo_servers)" ] && [ -z "$(marked_dlocks)" ] &&
+		[ -z "$(demo_cgroups)" ]
+}
+
+# start_demo: in a session of its own, so that a signal to its group is what Ctrl-C would be; the
+# name of its directory is noted, the control group has the same.
+start_demo() {
+	start env --default-signal=INT,QUIT setsid "$ROOT_DIR/scripts/demo" >output 2>&1
+	DEMO=$STARTED
+}
+
+note_directory() {
+	ls "$TMPDIR" >"$WORK/seen"
+	[ -s "$WORK/seen" ]
+}
+
+demo_says() {
+	grep -q -- "$1" output
+}
+
+show_demo() {
+	run env "$@" "$ROOT_DIR/scripts/demo"
+	assert_success
+	assert_output --regexp '[AB]\| dlock: .nightly. is held by .* pid [0-9]+ nightly-report, for [0-9]'
+	assert_output --regexp '[AB] was told who has it, and ended with exit status 75'
+	assert_output --regexp 'store\| REFUSED: [0-9]+ is older than [0-9]+'
+	assert_output --regexp 'A\| dlock: lost .accounts.: '
+	assert_output --partial 'ended with exit status 79'
+	assert_output --partial "The balance is 50: the write of B stands."
+	# The fencing numbers, in the order in which the locks were had.
+	grep -oE 'fencing number [0-9]+$' <<<"$output" | grep -oE '[0-9]+' >fences
+	assert_equal "$(wc -l <fences)" 5
+	assert_equal "$(sort -nu fences)" "$(cat fences)"
+	nothing_left
+}
+
+@test "the demo runs to its end in less than 20 s, with a control group where there can be one" {
+	start_clock
+	show_demo DEMO_PACE=1
+	assert_between 0 20000 "$(clock_ms)" milliseconds
+}
+
+@test "the demo shows the same without a control group" {
+	show_demo DEMO_FREEZER=no
+	assert_output --partial 'machine A is cut off from Redis'
+}
+
+@test "interrupted in the first part, the demo leaves nothing behind" {
+	start_demo
+	wait_until 10s demo_says 'nightly-report runs'
+	wait_until 1s note_directory
+	kill -INT -- "-$DEMO"
+	exit_status_of "$DEMO" 10s
+	assert_equal "$STATUS" 130
+	wait_until 1s nothing_left
+}
+
+@test "interrupted while machine A is frozen, the demo leaves nothing behind" {
+	start_demo
+	wait_until 20s demo_says 'machine A \(freezes\|is cut off\)'
+	wait_until 1s note_directory
+	kill -INT -- "-$DEMO"
+	exit_status_of "$DEMO" 10s
+	assert_equal "$STATUS" 130
+	wait_until 1s nothing_left
+}
+
+@test "ended by TERM right after its start, the demo leaves nothing behind" {
+	for delay in 0.02 0.05 0.1 0.3; do
+		start_demo
+		sleep "$delay"
+		kill -TERM "$DEMO"
+		exit_status_of "$DEMO" 10s
+		# Sooner than its trap is set it simply dies.
+		assert_equal "$STATUS" 143
+		wait_until 1s nothing_left
+	done
+}

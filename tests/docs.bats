@@ -1,0 +1,253 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# What README.md, man/dlock.1 and --help say is so. Examples are taken from the documents as they
+# stand and run against a private Redis; the programs that they name (make-report, ...) are stubs
+# that note under which lock they ran.
+#
+# shellcheck disable=SC2016 # dollars that the other shell expands
+
+load helpers/common
+
+README=$ROOT_DIR/README.md
+MAN=$ROOT_DIR/man/dlock.1
+
+setup_file() { start_redis; }
+teardown_file() { stop_redis; }
+
+setup() {
+	common_setup
+	redis FLUSHALL >/dev/null
+	mkdir "$WORK/bin"
+	ln -s "$DLOCK" "$WORK/bin/dlock"
+	for name in backup-database bill-customers deploy-site dump-database make-report; do
+		cat >"$WORK/bin/$name" <<-'END'
+			#!/bin/sh
+			echo "${0##*/} under $DLOCK_NAME $DLOCK_FENCE" >>"$RUNS"
+		END
+		chmod +x "$WORK/bin/$name"
+	done
+	export PATH=$WORK/bin:$PATH RUNS=$WORK/runs
+}
+
+# --- options ---
+
+# Every option that --help names, one a line.
+help_options() {
+	"$DLOCK" --help | grep -oE '(^|[[:space:],])-(-[a-z][a-z-]+|[A-Za-z])([[:space:],=]|$)' |
+		grep -oE -- '-[-A-Za-z]+' | sort -u
+}
+
+# Every option that has an entry in the man page.
+man_options() {
+	grep '^\.It Fl ' "$MAN" | grep -oE 'Fl [-A-Za-z]+' | sed 's/^Fl /-/' | sort -u
+}
+
+@test "every option of --help is in the man page, and every one of the man page in --help" {
+	run help_options
+	assert_line -- '-n'
+	assert_line -- '--nonblock'
+	assert_line -- '--at-least'
+	assert_line -- '-V'
+	[ "${#lines[@]}" -ge 30 ]
+	diff <(help_options) <(man_options)
+}
+
+@test "every option of the man page is taken by dlock" {
+	local option status
+	while read -r option; do
+		# A flag runs `true`; an option with an argument takes NAME for it, and then complains about
+		# the argument or about what is missing, never about the option.
+		status=0
+		"$DLOCK" "$option" 1 true >/dev/null 2>err || status=$?
+		if [ "$status" != 0 ]; then
+			! grep -iE 'unknown|unrecogni|invalid option' err || return 1
+		fi
+	done < <(man_options)
+	run "$DLOCK" --no-such-option 1 true
+	assert_failure 64
+}
+
+@test "options of later versions are neither in --help nor in the man page, and are usage errors" {
+	local option
+	for option in --shared --slots --status --break --held --json --report --max-hold --descendants \
+		--tls --config --watch; do
+		run "$DLOCK" "$option" 1 true
+		assert_failure 64
+		run grep -cE -- "Fl ${option#-}" "$MAN"
+		assert_output 0
+	done
+}
+
+@test "the exit statuses of the man page, README and exits.h are the same" {
+	local of_man of_readme of_source
+	of_man=$(sed -n '/^\.Sh EXIT STATUS/,/^\.Sh/p' "$MAN" | sed -n 's/^\.It \([0-9]*\)$/\1/p' | sort -n)
+	of_readme=$(sed -n '/^## Exit status/,/^## Limits/p' "$README" | sed -n 's/^| \([0-9, ]*\) |.*/\1/p' |
+		tr -s ', ' '\n' | sort -n)
+	of_source=$(grep -oE '\b(6[4-9]|7[0-9]|12[4-7])\b' "$ROOT_DIR/src/exits.h" | sort -nu)
+	[ "$(wc -w <<<"$of_man")" -ge 9 ]
+	assert_equal "$of_readme" "$of_man"
+	assert_equal "$of_source" "$of_man"
+}
+
+@test "--version, VERSION, and NEWS.md agree" {
+	version=$(<"$ROOT_DIR/VERSION")
+	run "$DLOCK" --version
+	assert_success
+	assert_line --index 0 "dlock $version"
+	grep -q "^## $version" "$ROOT_DIR/NEWS.md"
+}
+
+@test "the man page has no error" {
+	mandoc -T lint -W warning "$MAN"
+}
+
+@test "every make target that a document names exists" {
+	local target count=0
+	while read -r target; do
+		make -C "$ROOT_DIR" -n "$target" >/dev/null 2>err || { cat err; return 1; }
+		count=$((count + 1))
+	done < <(grep -ohE '(`|^    )make [a-z-]+' "$ROOT_DIR"/*.md | sed 's/.*make //' | sort -u)
+	[ "$count" -ge 4 ]
+}
+
+@test "every link of a document leads to a file" {
+	local file
+	while read -r file; do
+		[ -e "$ROOT_DIR/$file" ] || { echo "no $file"; return 1; }
+	done < <(grep -ohE '\]\([^)#]+' "$ROOT_DIR"/*.md | sed 's/^](//' | grep -v '://')
+}
+
+@test "README has at most 120 lines" {
+	[ "$(wc -l <"$README")" -le 120 ]
+}
+
+# --- examples ---
+
+# blocks LANGUAGE: writes each fenced block of README with that language to block.N.
+blocks() {
+	awk -v language="$1" '
+		$0 == "```" language && !inside { inside = 1; n++; next }
+		/^```/ { inside = 0; next }
+		inside { print >("block." n) }
+	' "$README"
+}
+
+# Runs FILE with sh, in it the private server in the place of the documents' one, and wants success
+# and a program run under a lock with a fencing number for every line that starts with dlock.
+run_example() {
+	local wanted
+	sed -i "s|redis://db1.example.net|$DLOCK_SERVER|" "$1"
+	rm -f "$RUNS"
+	wanted=$(grep -c '^dlock' "$1" || true)
+	echo "--- example:"
+	cat "$1"
+	timeout 20 sh -eu "$1"
+	[ "$wanted" = 0 ] || assert_equal "$(grep -cE 'under [a-z]+ [1-9][0-9]+$' "$RUNS")" "$wanted"
+	redis FLUSHALL >/dev/null
+}
+
+@test "README: every block is of a kind that is tested" {
+	run grep -E '^```.' "$README"
+	for line in "${lines[@]}"; do
+		case $line in
+		'```sh' | '```console' | '```crontab' | '```text') ;;
+		*) echo "unknown: $line"; return 1 ;;
+		esac
+	done
+	# Text: the picture of the timeline, nothing to run.
+	assert_equal "$(grep -c '^```text' "$README")" 1
+}
+
+@test "README: the shell examples run" {
+	blocks sh
+	[ -e block.3 ]
+	for block in block.*; do
+		run_example "$block"
+	done
+}
+
+@test "README: the crontab lines run" {
+	blocks crontab
+	sed -i -E 's/^([^ ]+ +){5}//' block.1
+	run_example block.1
+}
+
+# What changes from run to run: numbers, who and where.
+normalise() {
+	sed -E -e 's/held by [^ ]+ pid/held by USER@HOST pid/' -e 's/[0-9]+(\.[0-9]+)?/N/g'
+}
+
+@test "README: the session at the top gives that output" {
+	blocks console
+	sed -i "s|redis://db1.example.net|$DLOCK_SERVER|" block.1
+	{
+		echo 'exec 2>&1'
+		while IFS= read -r line; do
+			case $line in
+			'$ '*)
+				printf "printf '%%s\\\\n' '%s'\n" "${line//\'/\'\\\'\'}"
+				printf '%s\n' "${line#\$ }"
+				# The reader types slower than a lock is taken.
+				case $line in *'&') echo 'until redis-cli -s "$REDIS_SOCK" EXISTS lock:nightly | grep -q 1; do :; done' ;; esac
+				;;
+			esac
+		done <block.1
+		echo wait
+	} >session
+	timeout 20 sh session >output
+	diff <(normalise <block.1) <(normalise <output)
+}
+
+@test "man page: the examples run" {
+	local n=0 line
+	while IFS= read -r line; do
+		n=$((n + 1))
+		printf '%s\n' "$line" | sed -e 's/\\(dq/"/g' -e 's/\\e/\\/g' -e 's/\\&//g' >"example.$n"
+		run_example "example.$n"
+	done < <(sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl //p' "$MAN")
+	[ "$n" -ge 5 ]
+}
+
+# --- access control ---
+
+# The ACL rule of the man page, as arguments of redis-cli.
+acl_rule() {
+	sed -n 's/^ACL SETUSER dlock //p' "$MAN"
+}
+
+# Everything that dlock asks a server for; the URL is that of the restricted user.
+use_everything() {
+	local url=redis://dlock:secret@127.0.0.1:$REDIS_PORT/1
+	redis -n 1 DEL lock:acl >/dev/null
+	"$DLOCK" -S "$url" -t 1s acl sleep 0.8 || return
+	"$DLOCK" -S "$url" -n acl "$DLOCK" -S "$url" -n -E 9 acl true || [ "$?" = 9 ] || return
+	"$DLOCK" -S "$url" --fence counter --at-least 100ms acl true || return
+	"$DLOCK" -S "$url" -w 5s --min-fence 99 acl true || return
+}
+
+@test "man page: a user with the commands and keys it lists can do everything" {
+	local rule
+	read -ra rule < <(acl_rule)
+	[ "${#rule[@]}" -ge 5 ]
+	redis ACL SETUSER dlock reset "${rule[@]}"
+	redis ACL LOG RESET
+	use_everything 2>messages
+	run grep -iE 'refuse|perm|denied' messages
+	assert_output ''
+	run redis ACL LOG
+	assert_output ''
+}
+
+@test "man page: the list of commands names none that is not needed" {
+	local rule word
+	read -ra rule < <(acl_rule)
+	for word in "${rule[@]}"; do
+		case $word in +*) ;; *) continue ;; esac
+		redis ACL SETUSER dlock reset "${rule[@]}" "-${word#+}" >/dev/null
+		redis ACL LOG RESET >/dev/null
+		use_everything 2>/dev/null || true
+		[ -n "$(redis ACL LOG)" ] || { echo "not needed: $word"; return 1; }
+	done
+}

@@ -24,7 +24,7 @@ setup() {
 }
 
 generations() {
-	"$TOOLS/refork" -n "$WORK/generations"
+	"$TOOLS/refork" -n "$WORK/generations" | cut -d' ' -f1
 }
 
 generations_over() {
@@ -44,7 +44,7 @@ assert_status() {
 	local round now
 	for round in {1..15}; do
 		rm -f generations
-		start_dlock --ttl 2s --kill-after 0 job "$TOOLS/refork" "$WORK/generations" 10
+		start_dlock --ttl 2s --kill-after 0 job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
 		wait_until 3s generations_over 500
 		steal job
 		assert_status 79
@@ -61,7 +61,7 @@ assert_status() {
 	local round now
 	for round in outer command; do
 		rm -f generations
-		start_dlock --ttl 30s --kill-after 0 job "$TOOLS/refork" "$WORK/generations" 10
+		start_dlock --ttl 30s --kill-after 0 job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
 		wait_until 3s generations_over 500
 		running "$OUTER"
 		if [ "$round" = outer ]; then kill -KILL "$OUTER"; else kill -KILL "$COMMAND"; fi
@@ -77,7 +77,7 @@ assert_status() {
 	local round before
 	for round in 1 2 3; do
 		rm -f births
-		start_dlock --ttl 5s --kill-after 0 job "$TOOLS/forkstorm" 1000 "$WORK/births" 15
+		start_dlock --ttl 5s --kill-after 0 job sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 15"
 		wait_until 10s births_over 2000
 		before=$(find_argv "$WORK/births" | wc -l)
 		assert_between 500 1200 "$before" "processes of the storm"

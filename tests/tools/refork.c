@@ -5,9 +5,10 @@
  * refork FILE [SECONDS]: a process that is never the same one twice.
  *
  * It ignores TERM and forks without a pause; each parent leaves at once and each child calls
- * setsid(), so that no group, session or list of pids ever names the living one. FILE (8 bytes,
- * mapped) counts the generations; `refork -n FILE` prints that count. The first process waits for
- * SECONDS (20), as COMMAND; then the chain ends by itself too.
+ * setsid(), so that no group, session or list of pids ever names the living one. FILE (mapped)
+ * counts the generations and keeps the REALTIME, in milliseconds, at which the last one was born:
+ * `refork -n FILE` prints both. The first process waits for SECONDS (20), as COMMAND; then the
+ * chain ends by itself too.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+struct page {
+	atomic_long generations;
+	atomic_llong last_ms;
+};
+
 static time_t
 now(void)
 {
@@ -29,37 +35,46 @@ now(void)
 	return ts.tv_sec;
 }
 
-static atomic_long *
-map_count(const char *path)
+static long long
+real_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+static struct page *
+map_page(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	void *page;
+	void *memory;
 
-	if (fd < 0 || ftruncate(fd, sizeof(atomic_long)) != 0)
+	if (fd < 0 || ftruncate(fd, sizeof(struct page)) != 0)
 		return NULL;
-	page = mmap(NULL, sizeof(atomic_long), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memory = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	return page == MAP_FAILED ? NULL : page;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 int
 main(int argc, char **argv)
 {
 	int print = argc > 2 && strcmp(argv[1], "-n") == 0;
-	atomic_long *generations;
+	struct page *page;
 	time_t end;
 
 	if (argc < 2) {
 		fputs("usage: refork FILE [SECONDS] | refork -n FILE\n", stderr);
 		return 64;
 	}
-	generations = map_count(argv[print ? 2 : 1]);
-	if (generations == NULL) {
+	page = map_page(argv[print ? 2 : 1]);
+	if (page == NULL) {
 		perror("refork");
 		return 71;
 	}
 	if (print) {
-		printf("%ld\n", atomic_load(generations));
+		printf("%ld %lld\n", atomic_load(&page->generations), atomic_load(&page->last_ms));
 		return 0;
 	}
 	end = now() + (argc > 2 ? atol(argv[2]) : 20);
@@ -75,7 +90,8 @@ main(int argc, char **argv)
 		pid_t pid;
 
 		setsid();
-		atomic_fetch_add(generations, 1);
+		atomic_fetch_add(&page->generations, 1);
+		atomic_store(&page->last_ms, real_ms());
 		pid = fork();
 		if (pid > 0)
 			_exit(0);

@@ -191,7 +191,7 @@ child_of_runner_is_there() {
 	nap=$(unique_sleep)
 	echo "$nap" >nap
 	# shellcheck disable=SC2016 # for the shell inside
-	start_dlock --ttl 30s job sh -c 'trap "" TERM; (setsid sleep "$(cat nap)" &); sleep "$(cat nap)" & while :; do sleep 0.05; done'
+	start_dlock --ttl 30s --kill-after 300ms job sh -c 'trap "" TERM; (setsid sleep "$(cat nap)" &); sleep "$(cat nap)" & while :; do sleep 0.05; done'
 	wait_until 3s argv_count "$nap" 2
 	running "$OUTER"
 	kill -KILL "$COMMAND"

@@ -184,9 +184,9 @@ in_other_network() {
 	requests=$(wc -l <"$PROXY_LOG")
 	wait_until 4s free job
 	redis SET lock:job another-holder PX 60000
-	thaw
 	thawed=$(boottime)
 	thawed=${thawed/./}
+	thaw
 	wait_until 2s witnesses_gone
 	for pid in "${WITNESSES[@]}"; do
 		read -r boot real < <(last_stamps "$pid")

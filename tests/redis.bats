@@ -50,7 +50,7 @@ teardown() {
 
 @test "an acquire that arrives after dlock gave up takes no lock: held up on its way (R57)" {
 	start_proxy
-	proxy on 2 blackhole
+	proxy on EVAL blackhole
 	start_clock
 	run dlock -n --ttl 2s job touch ran
 	assert_failure 69
@@ -67,7 +67,7 @@ script_was_called() {
 
 @test "when the answer to an acquire is lost dlock asks again with the same token, and holds once" {
 	start_proxy
-	proxy on 2 drop
+	proxy on EVAL drop
 	start redis-cli -s "$REDIS_SOCK" MONITOR >monitor
 	wait_until 2s grep -q OK monitor
 	start_dlock -vv --ttl 3s job sh -c 'echo "$DLOCK_TOKEN $DLOCK_FENCE" >>ran; until [ -e go ]; do sleep 0.01; done'
@@ -86,7 +86,7 @@ script_was_called() {
 
 @test "an acquire that was executed, with its answer lost for good, is undone or ends with its TTL: COMMAND never runs" {
 	start_proxy
-	proxy on 2 drop
+	proxy on EVAL drop
 	start_dlock -n -v --ttl 2s job touch ran
 	wait_until 2s held job
 	exit_status_of "$OUTER" 5s

@@ -69,8 +69,9 @@ pttl_above() {
 		redis CLIENT KILL TYPE normal >/dev/null
 		sleep 0.3
 	done
-	assert_between 600 1333 "$(longest_gap)" "milliseconds between renewals"
-	echo "# longest gap $(longest_gap) ms of 667" >&3
+	assert_between 1 1333 "$(longest_gap)" "milliseconds between renewals"
+	[ "$(confirmed_count)" -ge 15 ] # it went through some twenty connections
+	echo "# longest gap $(longest_gap) ms of at most 1333" >&3
 	finish
 }
 
@@ -150,11 +151,11 @@ pttl_above() {
 	wait_until 3s confirmed_more_than 1
 	local seen
 	seen=$(proxy_requests)
-	proxy on 1 drop
+	proxy on EVAL drop
 	wait_until 2s proxied_more_than "$seen"
 	proxy pass
 	wait_until 1s confirmed_more_than 2
-	proxy on 1 reset
+	proxy on EVAL reset
 	wait_until 3s confirmed_more_than 4
 	kill -STOP "$REDIS_PID"
 	sleep 1 # up to T/2 after the last renewal's due time; TERM would come at 1.27 s after the last

@@ -4,6 +4,12 @@
 #
 # The two loops of tests/immortality.bats, which tests/long runs for longer.
 
+# spin MICROSECONDS: passes that time to the point, without a fork.
+spin() {
+	local end=$((${EPOCHREALTIME/./} + $1))
+	while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do :; done
+}
+
 # kill_at_random ROUNDS: kill -9 of a starting dlock after a random time of 0 to 7 ms, of OUTER alone
 # and of its whole group by turns, while a sampler looks at the key. Both must have happened often:
 # killed before the lock was had, and while it was held.
@@ -18,7 +24,7 @@ kill_at_random() {
 		start setsid "$DLOCK" --ttl 1s job sh -c 'exec sleep "$(cat nap)"' 2>>"$DLOCK_LOG"
 		OUTER=$STARTED
 		disown "$OUTER" # else the shell tells of every kill
-		sleep "0.00$((RANDOM % 8))"
+		spin $((RANDOM % 7000))
 		if [ $((round % 2)) = 0 ]; then
 			kill -KILL "$OUTER"
 		else
@@ -39,15 +45,17 @@ kill_at_random() {
 	[ "$(sed 's/.*expiring \([0-9]*\).*/\1/' samples)" -gt "$1" ]
 }
 
-# term_at_random ROUNDS: TERM to dlock after a random time of 0 to 15 ms of a run of some 10 ms.
+# term_at_random ROUNDS: TERM to dlock after a random time of 0 to 30 ms of a run of some 40 ms.
 # Soon after the end there is no key, whatever the status; and that is a death by TERM or, where the
 # run was over, or COMMAND took the signal, its own.
 term_at_random() {
 	local round early=0 died=0
 	for ((round = 0; round < $1; round++)); do
-		start env --default-signal=INT,QUIT,TERM "$DLOCK" --ttl 30s job sleep 0.01 2>>"$DLOCK_LOG"
-		OUTER=$STARTED
-		sleep "0.0$(printf %02d $((RANDOM % 15)))"
+		# Not by `start`, which takes its own time; and not in this shell's group: dlock waits 100 ms
+		# before it passes on what a member of its group sent, 10 ms else.
+		setsid "$DLOCK" --ttl 30s job sleep 0.03 2>>"$DLOCK_LOG" 3>&- &
+		OUTER=$!
+		spin $((RANDOM % 30000))
 		kill -TERM "$OUTER" 2>/dev/null || early=$((early + 1))
 		exit_status_of "$OUTER" 3s
 		case $STATUS in

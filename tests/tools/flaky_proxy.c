@@ -15,8 +15,8 @@
  *     reset              every connection ends with a RST; new ones work
  *     refuse             connections go on, new ones are refused
  *     answer-once TEXT   the next request is not passed on: TEXT is its answer
- *     on N ORDER         ORDER comes into force when the Nth request from now arrives, before
- *                        anything is done with it
+ *     on COMMAND ORDER   ORDER comes into force when the next request that begins with COMMAND, say
+ *                        EVAL, arrives, before anything is done with it
  *     pass               all is well again; what a blackhole held back is delivered now
  *
  * LOG gets a line for each piece of request passed on (or answered here): the BOOTTIME in
@@ -65,7 +65,7 @@ static struct {
 	long long delay_ns;
 	bool drop, blackhole;
 	char answer[512]; /* for answer-once; empty: none */
-	long countdown;   /* requests until `later` is obeyed; 0: never */
+	char trigger[32]; /* the command at which `later` is obeyed; empty: none */
 	char later[512];
 } mode;
 
@@ -248,15 +248,13 @@ pair_close(int i, bool reset)
 
 /* "*3\r\n$4\r\nEVAL\r\n..." is an EVAL; anything else a "?". */
 static void
-log_request(long number, const char *data, size_t len)
+name_request(char name[32], const char *data, size_t len)
 {
 	char head[64] = "";
-	char name[32] = "?";
 
 	memcpy(head, data, len < sizeof head - 1 ? len : sizeof head - 1);
+	strcpy(name, "?");
 	sscanf(head, "*%*d\r\n$%*d\r\n%31[A-Za-z]", name);
-	fprintf(requests_log, "%lld %ld %zu %s\n", now_ns(), number, len, name);
-	fflush(requests_log);
 }
 
 static void
@@ -280,7 +278,7 @@ obey(const char *order)
 		listener = -1;
 	} else if (strncmp(order, "answer-once ", 12) == 0) {
 		snprintf(mode.answer, sizeof mode.answer, "%s\r\n", order + 12);
-	} else if (sscanf(order, "on %ld %511[^\n]", &mode.countdown, mode.later) == 2) {
+	} else if (sscanf(order, "on %31s %511[^\n]", mode.trigger, mode.later) == 2) {
 		return;
 	} else if (strcmp(order, "pass") == 0) {
 		memset(&mode, 0, sizeof mode);
@@ -296,15 +294,18 @@ static void
 pair_read_request(int i)
 {
 	struct pair *pair = pairs[i];
-	char data[65536];
+	char data[65536], name[32];
 	ssize_t len = read(pair->up.from, data, sizeof data);
 
 	if (len <= 0) {
 		pair->up.ended = true;
 		return;
 	}
-	log_request(pair->number, data, (size_t)len);
-	if (mode.countdown > 0 && --mode.countdown == 0) {
+	name_request(name, data, (size_t)len);
+	fprintf(requests_log, "%lld %ld %zd %s\n", now_ns(), pair->number, len, name);
+	fflush(requests_log);
+	if (mode.trigger[0] != '\0' && strcmp(mode.trigger, name) == 0) {
+		mode.trigger[0] = '\0';
 		obey(mode.later);
 		if (pairs[i] == NULL)
 			return;

@@ -8,9 +8,11 @@
  *   main.c           from arguments to a run
  *   exits.h          the exit statuses
  *   cli/             options.h (reading), table.c (ONE table of all options), help.h
- *   run/             runner.h (acquires, then keeps), guard.h (OUTER), command.h (COMMAND's life),
- *                    tree.h (finding and killing processes), spawn.h, forward.h (signals exactly
- *                    once), channel.h, deadman.h, signals.h, descriptors.h, testing.h
+ *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h,
+ *                    keeper.h (RUNNER), words.h
+ *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), tree.h (finding
+ *                    and killing processes), proc.h, spawn.h, forward.h (signals exactly once),
+ *                    channel.h, deadman.h, signals.h, descriptors.h, testing.h
  *   lock/            lock.h (the state machine), lease.h (when what is due), store.h (what an
  *                    engine offers)
  *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/
@@ -27,8 +29,8 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "exits.h"
+#include "job/job.h"
 #include "run/descriptors.h"
-#include "run/runner.h"
 #include "store/redis.h"
 
 /* Everything about a run that outlives its set-up. */
@@ -39,7 +41,7 @@ struct run {
 	char record[IDENTITY_RECORD];
 	char server[1024];
 	struct redis_settings redis;
-	struct run_settings settings;
+	struct job_settings settings;
 	struct signals signals;
 	struct tree tree;
 	struct loop loop;
@@ -104,13 +106,13 @@ run_command(struct run *run)
 	struct store *store = redis_store_new(&run->loop, &run->redis);
 	if (store == NULL)
 		return system_error("set up the connection");
-	run->settings = (struct run_settings){
+	run->settings = (struct job_settings){
 	    .name = options->name,
 	    .key = run->keys.lock,
 	    .token = run->token,
 	    .lock = {.terms = terms,
-	        .wait_ns = options->wait_ns,
-	        .connect_limit_ns = options->connect_timeout_ns},
+		.wait_ns = options->wait_ns,
+		.connect_limit_ns = options->connect_timeout_ns},
 	    .store = store,
 	    .seed = seed_from_token(run->token),
 	    .argv = options->command,
@@ -122,7 +124,7 @@ run_command(struct run *run)
 	    .tree = &run->tree,
 	    .loop = &run->loop,
 	};
-	int status = runner_run(&run->settings);
+	int status = job_run(&run->settings);
 	redis_store_free(store);
 	return status;
 }

@@ -204,7 +204,8 @@ identity_describe(const struct identity *identity, int64_t held_ns, char *out, s
 	if (identity->pid > 0)
 		snprintf(pid, sizeof pid, " pid %" PRId64, identity->pid);
 	if (held_ns >= 0)
-		snprintf(age, sizeof age, ", for %s", value_print_duration(held, sizeof held, held_ns));
+		snprintf(age, sizeof age, ", for %s",
+		    value_print_duration(held, sizeof held, held_ns));
 	snprintf(out, size, "%s@%s%s %s%s%s%s", identity->user[0] ? identity->user : "?",
 	    identity->host[0] ? identity->host : "?", pid,
 	    identity->command[0] ? identity->command : "?", age,

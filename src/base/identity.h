@@ -13,19 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOKEN_SIZE 37       /* a lower-case UUID and NUL */
+#define TOKEN_SIZE 37        /* a lower-case UUID and NUL */
 #define IDENTITY_RECORD 1536 /* the longest record, NUL included */
 
 struct identity {
 	char host[256];
-	char boot_id[40];     /* tells a rebooted host's pids from today's */
-	int64_t pid;          /* the pid people see: OUTER */
-	int64_t started;      /* start time of that pid in clock ticks since boot; 0 unknown */
+	char boot_id[40]; /* tells a rebooted host's pids from today's */
+	int64_t pid;      /* the pid people see: OUTER */
+	int64_t started;  /* start time of that pid in clock ticks since boot; 0 unknown */
 	char user[64];
-	char command[128];    /* base name of argv[0], never arguments: they may hold secrets */
+	char command[128]; /* base name of argv[0], never arguments: they may hold secrets */
 	char label[256];
-	int64_t since_us;     /* the server's clock at acquisition; set by the server */
-	char fence[24];       /* set by the server */
+	int64_t since_us; /* the server's clock at acquisition; set by the server */
+	char fence[24];   /* set by the server */
 };
 
 /* A token never used before (libuuid, random bytes). */

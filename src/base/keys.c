@@ -68,21 +68,23 @@ keys_make(struct keys *keys, const char *prefix, const char *name, struct proble
 		return false;
 	}
 	if (strlen(prefix) > PREFIX_MAX_BYTES) {
-		problem_set(problem, "the prefix must have at most %d bytes, not %zu", PREFIX_MAX_BYTES,
-		    strlen(prefix));
+		problem_set(problem, "the prefix must have at most %d bytes, not %zu",
+		    PREFIX_MAX_BYTES, strlen(prefix));
 		return false;
 	}
 	snprintf(keys->lock, sizeof keys->lock, "%s%s", prefix, name);
 	size_t length = strlen(keys->lock);
 	if (has_brace(keys->lock, length) && !has_hash_tag(keys->lock, length)) {
 		problem_set(problem,
-		    "the braces in key '%.200s' are no hash tag: use none, or {...} with something in it",
+		    "the braces in key '%.200s' are no hash tag: use none, or {...} with something "
+		    "in it",
 		    keys->lock);
 		return false;
 	}
 	if (is_sibling(keys->lock)) {
 		problem_set(problem,
-		    "key '%.200s' is where dlock keeps the data of another lock: choose another NAME",
+		    "key '%.200s' is where dlock keeps the data of another lock: choose another "
+		    "NAME",
 		    keys->lock);
 		return false;
 	}

@@ -152,7 +152,8 @@ loop_run_once(struct loop *loop)
 		loop->first(loop->first_context, now);
 	run_timers(loop, now);
 	for (nfds_t i = 1; ready > 0 && i < count; i++) {
-		/* An earlier callback may have removed the watch, or given it another descriptor. */
+		/* An earlier callback may have removed the watch, or given it another descriptor.
+		 */
 		if (fds[i].revents != 0 && is_watched(loop, watches[i]) &&
 		    watches[i]->fd == fds[i].fd)
 			watches[i]->ready(watches[i]->context, fds[i].revents);

@@ -20,9 +20,9 @@ static const struct {
     {"", NS_PER_S},
     {"ms", NS_PER_MS},
     {"s", NS_PER_S},
-    {"m", 60 * NS_PER_S},
-    {"h", 3600 * NS_PER_S},
-    {"d", 24 * 3600 * NS_PER_S},
+    {"m", NS_PER_S * 60},
+    {"h", NS_PER_S * 3600},
+    {"d", NS_PER_S * 24 * 3600},
 };
 
 static bool
@@ -83,7 +83,8 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 	}
 	if (__builtin_mul_overflow(total, unit_ns, &total))
 		goto overflow;
-	if (fraction != NULL && __builtin_add_overflow(total, parse_fraction(&fraction, unit_ns), &total))
+	if (fraction != NULL &&
+	    __builtin_add_overflow(total, parse_fraction(&fraction, unit_ns), &total))
 		goto overflow;
 	*ns = total;
 	return true;
@@ -104,8 +105,8 @@ value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
 		    !__builtin_add_overflow(total, *digit - '0', &total);
 	}
 	if (!good || total < least || total > most) {
-		problem_set(problem, "not a number from %" PRId64 " to %" PRId64 ": '%s'", least, most,
-		    text);
+		problem_set(problem, "not a number from %" PRId64 " to %" PRId64 ": '%s'", least,
+		    most, text);
 		return false;
 	}
 	*count = total;
@@ -175,8 +176,9 @@ value_parse_signal(const char *text, int *signal_number, struct problem *problem
 		*signal_number = (int)number;
 		return true;
 	}
-	problem_set(problem, "not a signal: '%s' (a name such as TERM or SIGINT, or a number from 1 to %d)",
-	    text, SIGRTMAX);
+	problem_set(problem,
+	    "not a signal: '%s' (a name such as TERM or SIGINT, or a number from 1 to %d)", text,
+	    SIGRTMAX);
 	return false;
 }
 
@@ -209,7 +211,7 @@ value_print_duration(char *out, size_t size, int64_t ns)
 		snprintf(out, size, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
 	else if (s < 3600)
 		snprintf(out, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-	else if (s < 24 * 3600)
+	else if (s < INT64_C(24) * 3600)
 		snprintf(out, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
 	else
 		snprintf(out, size, "%" PRId64 "d%02" PRId64 "h", s / 86400, s / 3600 % 24);

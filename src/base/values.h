@@ -30,7 +30,8 @@ value_parse_signal(const char *text, int *signal_number, struct problem *problem
 const char *
 value_print_signal(char *out, size_t size, int signal_number);
 
-/* For people: "0.123s", "4.2s", "3m12s", "2h05m", "3d04h". `size` of 32 is enough. Returns `out`. */
+/* For people: "0.123s", "4.2s", "3m12s", "2h05m", "3d04h". `size` of 32 is enough. Returns `out`.
+ */
 const char *
 value_print_duration(char *out, size_t size, int64_t ns);
 

@@ -30,16 +30,20 @@ help_print(void)
 	const struct option_row *table = options_table(&count);
 	fputs("Usage: dlock [OPTION]... NAME COMMAND [ARG]...\n"
 	      "       dlock [OPTION]... NAME -c STRING\n"
-	      "Run COMMAND while holding the lock NAME, which every machine that uses the same Redis can\n"
+	      "Run COMMAND while holding the lock NAME, which every machine that uses the same "
+	      "Redis can\n"
 	      "see. COMMAND is dead before anybody else can get the lock.\n\n",
 	    stdout);
 	for (size_t i = 0; i < count; i++)
 		print_row(&table[i]);
-	fputs("\nDUR: a number with ms, s (default), m, h or d: 250ms, 1.5, 10m.\n"
-	      "COMMAND finds DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN and DLOCK_FENCE in its environment.\n"
-	      "Exit status: COMMAND's; 75 not had in time; 79 lost while COMMAND ran; 69 server unreachable\n"
-	      "or refusing; 77 access denied; 64 usage; 78 configuration; 71 system; 126, 127 no COMMAND.\n"
-	      "The server is -S, else DLOCK_SERVER, else REDIS_URL. Manual: dlock(1).\n",
+	fputs(
+	    "\nDUR: a number with ms, s (default), m, h or d: 250ms, 1.5, 10m.\n"
+	    "COMMAND finds DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN and DLOCK_FENCE in its environment.\n"
+	    "Exit status: COMMAND's; 75 not had in time; 79 lost while COMMAND ran; 69 server "
+	    "unreachable\n"
+	    "or refusing; 77 access denied; 64 usage; 78 configuration; 71 system; 126, 127 no "
+	    "COMMAND.\n"
+	    "The server is -S, else DLOCK_SERVER, else REDIS_URL. Manual: dlock(1).\n",
 	    stdout);
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : -1;
 }

@@ -85,13 +85,15 @@ explain_unknown(const char *word, struct problem *problem)
 	if (letter == 'u' || strcmp(word, "--unlock") == 0)
 		problem_set(problem, "-u is flock's: dlock gives the lock back when COMMAND ends");
 	else if (letter == 'F' || strcmp(word, "--no-fork") == 0)
-		problem_set(problem, "-F is flock's: dlock stays, because somebody must renew the lock");
+		problem_set(problem,
+		    "-F is flock's: dlock stays, because somebody must renew the lock");
 	else if (letter == 'c' || strcmp(word, "--command") == 0)
 		problem_set(problem, "-c comes after NAME: dlock [OPTION]... NAME -c STRING");
 	else if (letter != 0)
 		problem_set(problem, "unknown option '-%c' (dlock --help lists them)", letter);
 	else
-		problem_set(problem, "unknown or ambiguous option '%s' (dlock --help lists them)", word);
+		problem_set(problem, "unknown or ambiguous option '%s' (dlock --help lists them)",
+		    word);
 }
 
 static bool
@@ -177,7 +179,8 @@ take_shell_command(struct options *options, char **rest, struct problem *problem
 	static char dash_c[] = "-c";
 	static char *command[4];
 	if (rest[0] == NULL || rest[1] != NULL) {
-		problem_set(problem, "-c takes exactly one string: dlock NAME -c 'a | b' (quote it)");
+		problem_set(problem,
+		    "-c takes exactly one string: dlock NAME -c 'a | b' (quote it)");
 		return false;
 	}
 	char *shell = getenv("SHELL");
@@ -193,15 +196,18 @@ static bool
 take_operands(struct options *options, char **rest, struct problem *problem)
 {
 	if (rest[0] == NULL) {
-		problem_set(problem, "no NAME and no COMMAND: dlock [OPTION]... NAME COMMAND [ARG]...");
+		problem_set(problem,
+		    "no NAME and no COMMAND: dlock [OPTION]... NAME COMMAND [ARG]...");
 		return false;
 	}
 	options->name = *rest++;
 	if (rest[0] == NULL) {
 		bool number = options->name[strspn(options->name, "0123456789")] == '\0';
-		problem_set(problem, number && options->name[0] != '\0'
-		        ? "no COMMAND after NAME '%s' (a descriptor cannot be locked: the lock is on a server)"
-		        : "no COMMAND after NAME '%s': dlock [OPTION]... NAME COMMAND [ARG]...",
+		problem_set(problem,
+		    number && options->name[0] != '\0'
+			? "no COMMAND after NAME '%s' (a descriptor cannot be locked: the lock is "
+			  "on a server)"
+			: "no COMMAND after NAME '%s': dlock [OPTION]... NAME COMMAND [ARG]...",
 		    options->name);
 		return false;
 	}
@@ -232,7 +238,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 	if (!parse_environment(options, problem))
 		return OPTIONS_CONFIG_ERROR;
 	if (!options->has_server) {
-		problem_set(problem, "no server named: give -S redis://host, or set DLOCK_SERVER or REDIS_URL");
+		problem_set(problem,
+		    "no server named: give -S redis://host, or set DLOCK_SERVER or REDIS_URL");
 		return OPTIONS_CONFIG_ERROR;
 	}
 	if (!options->has_grace)

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/problem.h"
+#include "job/job.h"
 #include "net/url.h"
-#include "run/runner.h"
 
 enum options_result {
 	OPTIONS_RUN,
@@ -52,9 +52,9 @@ struct options {
 
 /* Which option: a row of the table. */
 struct option_row {
-	char letter;             /* 0: none */
-	const char *names[4];    /* long ones, the first is the main one; NULL-terminated */
-	const char *argument;    /* how --help calls it; NULL: none */
+	char letter;                /* 0: none */
+	const char *names[4];       /* long ones, the first is the main one; NULL-terminated */
+	const char *argument;       /* how --help calls it; NULL: none */
 	const char *environment[2]; /* variables that stand for it */
 	const char *help;
 	/* Takes the value (NULL without an argument). False and a sentence that says what would be

@@ -53,7 +53,8 @@ set_ttl(struct options *options, const char *value, struct problem *problem)
 	if (!value_parse_duration(value, &options->ttl_ns, problem))
 		return false;
 	if (options->ttl_ns < LEASE_TTL_LEAST || options->ttl_ns > LEASE_TTL_MOST) {
-		problem_set(problem, "not a TTL from 1s to 30d: '%s' (a shorter one cannot be renewed in time)",
+		problem_set(problem,
+		    "not a TTL from 1s to 30d: '%s' (a shorter one cannot be renewed in time)",
 		    value);
 		return false;
 	}
@@ -205,30 +206,36 @@ set_version(struct options *options, const char *value, struct problem *problem)
 
 static const struct option_row table[] = {
     {'n', {"nonblock", "nb"}, NULL, {0}, "do not wait for the lock", set_nonblock},
-    {'w', {"wait", "timeout"}, "DUR", {0}, "wait at most DUR (default: for ever); 0 means -n", set_wait},
+    {'w', {"wait", "timeout"}, "DUR", {0}, "wait at most DUR (default: for ever); 0 means -n",
+	set_wait},
     {'E', {"conflict-exit-code"}, "N", {0}, "exit status when the lock was not had in time (75)",
-        set_conflict_status},
-    {'x', {"exclusive"}, NULL, {0}, "exclusive lock (it is; accepted for flock scripts)", set_nothing},
+	set_conflict_status},
+    {'x', {"exclusive"}, NULL, {0}, "exclusive lock (it is; accepted for flock scripts)",
+	set_nothing},
     {'e', {0}, NULL, {0}, "the same as -x", set_nothing},
     {'t', {"ttl"}, "DUR", {"DLOCK_TTL"}, "lease: how long a dead holder blocks the others (30s)",
-        set_ttl},
+	set_ttl},
     {'k', {"kill-after"}, "DUR", {0},
-        "grace between the first signal and KILL (5s or TTL/4); 0: KILL at once", set_grace},
+	"grace between the first signal and KILL (5s or TTL/4); 0: KILL at once", set_grace},
     {0, {"signal"}, "SIG", {0}, "the first signal (TERM)", set_signal},
     {0, {"on-lost"}, "kill|signal", {0},
-        "kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost},
-    {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner", set_at_least},
+	"kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost},
+    {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner",
+	set_at_least},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
-        "redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server},
+	"redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server},
     {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix},
     {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence},
     {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence},
     {0, {"connect-timeout"}, "DUR", {0}, "for look-up, connect and login together (5s or TTL/3)",
-        set_connect_timeout},
-    {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock", set_label},
+	set_connect_timeout},
+    {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",
+	set_label},
     {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose},
-    {'q', {"quiet"}, NULL, {0}, "say nothing of conflicts, waits and left-over processes", set_quiet},
-    {'o', {"close"}, NULL, {0}, "accepted for flock scripts: the lock is never handed on", set_nothing},
+    {'q', {"quiet"}, NULL, {0}, "say nothing of conflicts, waits and left-over processes",
+	set_quiet},
+    {'o', {"close"}, NULL, {0}, "accepted for flock scripts: the lock is never handed on",
+	set_nothing},
     {'h', {"help"}, NULL, {0}, "show this, and exit", set_help},
     {'V', {"version"}, NULL, {0}, "show the version, and exit", set_version},
 };

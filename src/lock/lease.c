@@ -34,7 +34,9 @@ lease_terms_make(struct lease_terms *terms, int64_t ttl_ns, int64_t grace_ns,
 	char ttl[32], grace[32], room_text[32];
 	value_print_duration(ttl, sizeof ttl, ttl_ns);
 	if (ttl_ns < LEASE_TTL_LEAST || ttl_ns > LEASE_TTL_MOST) {
-		problem_set(problem, "a TTL of %s: it must be between 1s and 30d (shorter ones cannot be renewed in time)",
+		problem_set(problem,
+		    "a TTL of %s: it must be between 1s and 30d (shorter ones cannot be renewed in "
+		    "time)",
 		    ttl);
 		return false;
 	}
@@ -47,7 +49,8 @@ lease_terms_make(struct lease_terms *terms, int64_t ttl_ns, int64_t grace_ns,
 	    2 * lease_renew_limit(terms);
 	if (grace_ns > room) {
 		problem_set(problem,
-		    "a grace of %s (--kill-after) leaves no room for a renewal and a retry in a TTL of %s: at most %s",
+		    "a grace of %s (--kill-after) leaves no room for a renewal and a retry in a "
+		    "TTL of %s: at most %s",
 		    value_print_duration(grace, sizeof grace, grace_ns), ttl,
 		    value_print_duration(room_text, sizeof room_text, room));
 		return false;

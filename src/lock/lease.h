@@ -20,7 +20,7 @@
 #include "base/problem.h"
 
 #define LEASE_TTL_LEAST NS_PER_S
-#define LEASE_TTL_MOST (30 * 24 * 3600 * NS_PER_S)
+#define LEASE_TTL_MOST (INT64_C(30) * 24 * 3600 * NS_PER_S)
 
 struct lease_terms {
 	int64_t ttl_ns;

@@ -92,9 +92,9 @@ struct lock {
 	uint64_t random;
 
 	enum lock_loss loss;
-	bool explained;       /* LOST to another, and `holder` says to whom, if it could be learnt */
-	struct holder holder; /* WAITING, FAILED by conflict: who has it */
-	enum outcome failure; /* FAILED: HELD is the conflict */
+	bool explained; /* LOST to another, and `holder` says to whom, if it could be learnt */
+	struct holder holder;   /* WAITING, FAILED by conflict: who has it */
+	enum outcome failure;   /* FAILED: HELD is the conflict */
 	struct problem problem; /* of the last failure */
 
 	struct instant release_until;
@@ -112,8 +112,8 @@ lock_init(struct lock *lock, struct store *store, const struct lock_settings *se
 void
 lock_acquire(struct lock *lock, struct instant now);
 
-/* Stops acquiring; what may be under way is undone, a grant that has just come is given back. FAILED
- * or RELEASED follows, at the latest 80 ms later. */
+/* Stops acquiring; what may be under way is undone, a grant that has just come is given back.
+ * FAILED or RELEASED follows, at the latest 80 ms later. */
 void
 lock_give_up(struct lock *lock, struct instant now);
 

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/identity.h"
@@ -43,15 +44,16 @@ enum fence_mode {
 struct holder {
 	bool known; /* a record was found: not a foreign client */
 	struct identity identity;
-	char token[64]; /* what stands at the key, cut */
-	bool finished;  /* its command has ended, --at-least keeps the lock */
+	char token[64];  /* what stands at the key, cut */
+	bool finished;   /* its command has ended, --at-least keeps the lock */
 	int64_t held_ns; /* by the server's clock; -1 unknown */
 	int64_t left_ns; /* until the key expires; -1: it does not expire */
 };
 
 struct store_request {
 	enum store_verb verb;
-	int64_t connect_limit_ns; /* look-up, connect and login together, if a connection is needed */
+	int64_t
+	    connect_limit_ns; /* look-up, connect and login together, if a connection is needed */
 	int64_t answer_limit_ns;  /* from the send */
 	struct instant not_later; /* nothing is sent from here on: a renewal past its lease */
 	int64_t ttl_ns;           /* acquire, renew */
@@ -60,12 +62,12 @@ struct store_request {
 
 struct store_answer {
 	enum outcome outcome;
-	struct instant sent_at; /* just before the request was written to the socket */
+	struct instant sent_at;     /* just before the request was written to the socket */
 	struct instant received_at; /* when the outcome was known */
-	char fence[24];         /* acquire, OK: decimal */
-	bool gone;              /* LOST: nobody has the key; else another has */
-	struct holder holder;   /* HELD */
-	struct problem problem; /* all but OK and HELD */
+	char fence[24];             /* acquire, OK: decimal */
+	bool gone;                  /* LOST: nobody has the key; else another has */
+	struct holder holder;       /* HELD */
+	struct problem problem;     /* all but OK and HELD */
 };
 
 struct store;
@@ -94,6 +96,9 @@ struct store {
 	const struct store_events *events; /* set by lock.c */
 	void *context;
 	const char *server; /* its URL for people, the password as *** */
+	/* A process that the engine runs for itself, 0 for none: it is no part of COMMAND's tree.
+	 */
+	const pid_t *helper;
 };
 
 #endif

@@ -133,7 +133,8 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 	link->state = LINK_RESOLVING;
 	link->addresses.count = 0;
 	if (resolve_start(&link->resolver, link->url->host, link->url->port) != 0) {
-		problem_set(&link->problem, "cannot look up '%s': %s", link->url->host, strerror(errno));
+		problem_set(&link->problem, "cannot look up '%s': %s", link->url->host,
+		    strerror(errno));
 		fail_soon(link);
 	} else if (fall_back && link->last_good.count > 0) {
 		struct instant now = clock_now();
@@ -217,7 +218,8 @@ try_next_address(struct link *link)
 		if (left > 1) {
 			struct instant now = clock_now();
 			loop_set_timer(link->loop, &link->patience,
-			    instant_plus(now, instant_between(now, link->deadline) / (int64_t)left));
+			    instant_plus(now,
+				instant_between(now, link->deadline) / (int64_t)left));
 		}
 		return;
 	}
@@ -272,8 +274,8 @@ flush(struct link *link)
 bool
 link_send(struct link *link, int argc, const char *const *argv)
 {
-	long length =
-	    reader_format(link->out + link->out_used, sizeof link->out - link->out_used, argc, argv);
+	long length = reader_format(link->out + link->out_used, sizeof link->out - link->out_used,
+	    argc, argv);
 	if (length < 0 || link->state != LINK_OPEN)
 		return false;
 	link->out_used += (size_t)length;

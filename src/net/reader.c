@@ -186,7 +186,8 @@ reader_format(char *out, size_t size, int argc, const char *const *argv)
 		const char *const *given;
 		const char **wanted;
 	} arguments = {.given = argv};
-	long long length = (long long)redisFormatCommandArgv(&command, argc, arguments.wanted, NULL);
+	long long length =
+	    (long long)redisFormatCommandArgv(&command, argc, arguments.wanted, NULL);
 	if (length < 0)
 		return -1;
 	if ((unsigned long long)length <= size)

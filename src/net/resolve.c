@@ -31,7 +31,8 @@ look_up(const char *host, int port, int flags, struct addresses *addresses)
 	int error = getaddrinfo(host, service, &hints, &found);
 	if (error != 0)
 		return error;
-	for (const struct addrinfo *at = found; at && addresses->count < RESOLVE_MAX; at = at->ai_next) {
+	for (const struct addrinfo *at = found; at && addresses->count < RESOLVE_MAX;
+	     at = at->ai_next) {
 		if (at->ai_addrlen > sizeof(struct sockaddr_storage))
 			continue;
 		memcpy(&addresses->items[addresses->count], at->ai_addr, at->ai_addrlen);
@@ -76,9 +77,12 @@ end_helper(struct resolver *resolver)
 		return;
 	loop_unwatch(resolver->loop, &resolver->watch);
 	close(resolver->watch.fd);
-	kill(resolver->helper, SIGKILL);
-	/* Not waited for: one that cannot die must not stop us either. Who reaps children reaps
-	 * it; a zombie left over ends with dlock. */
+	/* Somebody else may have reaped it, and its number may be a stranger's by now: only a child
+	 * that is still to be waited for is sent KILL. It is not waited for here: one that cannot
+	 * die must not stop us either. */
+	siginfo_t info;
+	if (waitid(P_PID, (id_t)resolver->helper, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		kill(resolver->helper, SIGKILL);
 	waitpid(resolver->helper, NULL, WNOHANG);
 	resolver->helper = 0;
 }
@@ -127,8 +131,10 @@ resolve_start(struct resolver *resolver, const char *host, int port)
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	resolver->helper = helper;
 	resolver->received = 0;
-	resolver->watch =
-	    (struct watch){.fd = ends[0], .events = POLLIN, .ready = on_answer, .context = resolver};
+	resolver->watch = (struct watch){.fd = ends[0],
+	    .events = POLLIN,
+	    .ready = on_answer,
+	    .context = resolver};
 	loop_watch(resolver->loop, &resolver->watch);
 	return 0;
 }

@@ -39,7 +39,8 @@ decode(char *out, size_t size, struct span from, const char *what, struct proble
 			int low = high >= 0 ? hex_value(from.start[i + 2]) : -1;
 			if (low < 0 || high * 16 + low == 0) {
 				problem_set(problem,
-				    "bad percent-encoding in the %s of the server URL (%%HH, not %%00; write %%25 for %% itself)",
+				    "bad percent-encoding in the %s of the server URL (%%HH, not "
+				    "%%00; write %%25 for %% itself)",
 				    what);
 				return false;
 			}
@@ -47,8 +48,9 @@ decode(char *out, size_t size, struct span from, const char *what, struct proble
 			i += 2;
 		}
 		if (used + 1 >= size) {
-			problem_set(problem, "the %s in the server URL is too long (at most %zu bytes)",
-			    what, size - 1);
+			problem_set(problem,
+			    "the %s in the server URL is too long (at most %zu bytes)", what,
+			    size - 1);
 			return false;
 		}
 		out[used++] = byte;
@@ -75,8 +77,8 @@ parse_number(struct span digits, int least, int most, const char *what, int *num
 }
 
 static bool
-parse_query_item(struct url *url, struct span key, struct span value,
-    enum url_unknown_keys unknown, struct problem *problem)
+parse_query_item(struct url *url, struct span key, struct span value, enum url_unknown_keys unknown,
+    struct problem *problem)
 {
 	char text[64];
 	struct problem why;
@@ -93,7 +95,8 @@ parse_query_item(struct url *url, struct span key, struct span value,
 	}
 	if (unknown == URL_IGNORE_UNKNOWN_KEYS)
 		return true;
-	problem_set(problem, "unknown key '%.*s' in the server URL (there are: db, connect-timeout)",
+	problem_set(problem,
+	    "unknown key '%.*s' in the server URL (there are: db, connect-timeout)",
 	    (int)(key.length < 40 ? key.length : 40), key.start);
 	return false;
 }
@@ -141,7 +144,8 @@ parse_host(struct url *url, struct span place, struct problem *problem)
 	if (place.length > 0 && place.start[0] == '[') {
 		const char *close = memchr(place.start, ']', place.length);
 		if (close == NULL) {
-			problem_set(problem, "no closing ] after the IPv6 address in the server URL");
+			problem_set(problem,
+			    "no closing ] after the IPv6 address in the server URL");
 			return false;
 		}
 		host = (struct span){place.start + 1, (size_t)(close - place.start - 1)};
@@ -151,7 +155,9 @@ parse_host(struct url *url, struct span place, struct problem *problem)
 		after = colon ? colon : end;
 		host.length = (size_t)(after - place.start);
 		if (colon != NULL && memchr(colon + 1, ':', (size_t)(end - colon - 1)) != NULL) {
-			problem_set(problem, "an IPv6 address in the server URL stands in brackets: redis://[::1]:6379");
+			problem_set(problem,
+			    "an IPv6 address in the server URL stands in "
+			    "brackets: redis://[::1]:6379");
 			return false;
 		}
 	}
@@ -193,7 +199,8 @@ parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
 	if (*rest == '/') {
 		size_t digits = strcspn(++rest, "?");
 		if (digits > 0 &&
-		    !parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db, problem))
+		    !parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db,
+			problem))
 			return false;
 		rest += digits;
 	}
@@ -216,8 +223,7 @@ parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
 }
 
 bool
-url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,
-    struct problem *problem)
+url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, struct problem *problem)
 {
 	memset(url, 0, sizeof *url);
 	if (strncmp(text, "redis://", 8) == 0) {
@@ -231,14 +237,16 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,
 	if (strncmp(text, "rediss://", 9) == 0) {
 		/* Never in clear: who writes rediss means it. */
 		problem_set(problem,
-		    "this dlock has no TLS and will not connect to a rediss:// server in clear (schemes: " SCHEMES ")");
+		    "this dlock has no TLS and will not connect to a rediss:// "
+		    "server in clear (schemes: " SCHEMES ")");
 		return false;
 	}
 	const char *end = strstr(text, "://");
 	if (end == NULL)
 		problem_set(problem, "not a server URL: no scheme in front (schemes: " SCHEMES ")");
 	else
-		problem_set(problem, "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
+		problem_set(problem,
+		    "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
 		    (int)(end - text < 40 ? end - text : 40), text);
 	return false;
 }

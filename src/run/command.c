@@ -22,7 +22,7 @@ static void
 on_reaped(void *context, pid_t pid, int code, int status);
 
 void
-command_init(struct command *command, struct loop *loop, const struct spawn_plan *plan,
+command_init(struct command *command, struct loop *loop, struct spawn_plan *plan,
     const struct command_events *events, void *context)
 {
 	memset(command, 0, sizeof *command);
@@ -30,8 +30,10 @@ command_init(struct command *command, struct loop *loop, const struct spawn_plan
 	command->plan = plan;
 	command->events = events;
 	command->context = context;
-	command->failure_watch = (struct watch){
-	    .fd = -1, .events = POLLIN, .ready = on_failure_readable, .context = command};
+	command->failure_watch = (struct watch){.fd = -1,
+	    .events = POLLIN,
+	    .ready = on_failure_readable,
+	    .context = command};
 	command->grace = (struct timer){.due = on_grace_over, .context = command};
 	command->pulse = (struct timer){.due = on_pulse, .context = command};
 }
@@ -39,9 +41,8 @@ command_init(struct command *command, struct loop *loop, const struct spawn_plan
 int
 command_start(struct command *command)
 {
-	bool can_list = command->tree.can_list;
-	command->tree = (struct tree){
-	    .can_list = can_list, .reaped = on_reaped, .context = command};
+	command->tree.reaped = on_reaped;
+	command->tree.context = command;
 	pid_t pid = spawn_start(command->plan, &command->failure_watch.fd);
 	if (pid < 0)
 		return -1;
@@ -127,8 +128,8 @@ command_reap(struct command *command, struct instant now)
 {
 	siginfo_t info = {0};
 	/* Only COMMAND's own stop is of interest, and only COMMAND is our child by fork. */
-	if (command->pid > 0 &&
-	    waitid(P_PID, (id_t)command->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+	if (command->pid > 0 && waitid(P_PID, (id_t)command->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+	    info.si_pid != 0)
 		command->events->stopped(command->context, info.si_status);
 	tree_reap(&command->tree);
 	check_finished(command, now);

@@ -6,9 +6,8 @@
  * locks.
  *
  *      command_start            command_end                  grace over, command_kill
- *   -----------------> RUNNING ------------> ENDING (signal) ----------------------> KILLING (sweep)
- *                         |                     | nobody is left                        | nobody left
- *                         | exits               v                                       v
+ *   -----------------> RUNNING ------------> ENDING (signal) ----------------------> KILLING
+ * (sweep) |                     | nobody is left                        | nobody left | exits v v
  *                         +------------------> ENDED <-------------------------------- GONE
  */
 #ifndef DLOCK_RUN_COMMAND_H
@@ -52,13 +51,13 @@ struct command_events {
 
 struct command {
 	struct loop *loop;
-	const struct spawn_plan *plan;
+	struct spawn_plan *plan;
 	const struct command_events *events;
 	void *context;
 	enum command_state state;
 	struct tree tree;
-	pid_t pid;          /* 0: not started, or reaped */
-	bool executed;      /* exec has succeeded */
+	pid_t pid;     /* 0: not started, or reaped */
+	bool executed; /* exec has succeeded */
 	struct watch failure_watch;
 	struct timer grace; /* then KILL */
 	struct timer pulse; /* between two passes of a sweep */
@@ -66,7 +65,7 @@ struct command {
 };
 
 void
-command_init(struct command *command, struct loop *loop, const struct spawn_plan *plan,
+command_init(struct command *command, struct loop *loop, struct spawn_plan *plan,
     const struct command_events *events, void *context);
 
 /* Forks and executes it. 0, or -1 and errno. */

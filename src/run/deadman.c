@@ -23,7 +23,8 @@ create(timer_t *timer, int number)
 static struct timespec
 to_timespec(int64_t ns)
 {
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	return (
+	    struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
 /* An instant that is never disarms. */

@@ -32,7 +32,8 @@ void
 deadman_arm(struct deadman *deadman, struct instant wake_at, int64_t wake_every_ns,
     struct instant kill_at);
 
-/* For a sweep: no KILL any more, and a CONT every 20 ms, so that stopping a killer does not help. */
+/* For a sweep: no KILL any more, and a CONT every 20 ms, so that stopping a killer does not help.
+ */
 void
 deadman_begin_sweep(struct deadman *deadman);
 

@@ -31,8 +31,8 @@ decide(struct sighting *sighting, struct instant now)
 }
 
 void
-forward_see(struct forward *forward, enum forward_witness witness, int number, int code,
-    int sender, bool from_group, struct instant now)
+forward_see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
+    bool from_group, struct instant now)
 {
 	int64_t settle = from_group ? FORWARD_SETTLE_GROUP_NS : FORWARD_SETTLE_NS;
 	if (witness == FORWARD_BY_RUNNER)

@@ -54,11 +54,11 @@ enum forward_witness {
 
 /* Takes in a signal that one of the two got. from_group: its sender is in dlock's process group. */
 void
-forward_see(struct forward *forward, enum forward_witness witness, int number, int code,
-    int sender, bool from_group, struct instant now);
+forward_see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
+    bool from_group, struct instant now);
 
-/* Takes in a signal that RUNNER got before COMMAND was there, and that has been dealt with: if OUTER
- * got it too, that changes nothing. */
+/* Takes in a signal that RUNNER got before COMMAND was there, and that has been dealt with: if
+ * OUTER got it too, that changes nothing. */
 void
 forward_see_settled(struct forward *forward, int number, int code, int sender, struct instant now);
 

@@ -150,7 +150,9 @@ on_deadline(void *context, struct instant now)
 		spare_runner(guard, now);
 		return;
 	}
-	end_by_force(guard, "it could not be confirmed in time, and the process that renews it did not act; its command has been killed");
+	end_by_force(guard,
+	    "it could not be confirmed in time, and the process that renews it did "
+	    "not act; its command has been killed");
 }
 
 /* The clock comes before any descriptor, also when the machine has just woken. */
@@ -173,8 +175,10 @@ guard_run(const struct guard_settings *settings)
 		end_by_force(&guard, "no descriptor is left for the guard's timer");
 	guard.loop.first = on_wake;
 	guard.loop.first_context = &guard;
-	guard.signal_watch = (struct watch){
-	    .fd = settings->signals->fd, .events = POLLIN, .ready = on_signals, .context = &guard};
+	guard.signal_watch = (struct watch){.fd = settings->signals->fd,
+	    .events = POLLIN,
+	    .ready = on_signals,
+	    .context = &guard};
 	guard.channel_watch = (struct watch){.fd = settings->channel->ends[CHANNEL_OUTER],
 	    .events = POLLIN,
 	    .ready = on_channel,

@@ -12,8 +12,8 @@
 static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
 
 /* Passed on to COMMAND, or ending a waiter (SPEC section 4). */
-static const int passed_on[] = {
-    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
+static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+    SIGWINCH, SIGCONT};
 
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 

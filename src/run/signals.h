@@ -16,9 +16,9 @@
 #define SIGNALS_CHANGED 5
 
 struct signals {
-	sigset_t mask;                                 /* at start */
+	sigset_t mask;                                  /* at start */
 	struct sigaction dispositions[SIGNALS_CHANGED]; /* at start */
-	int fd;                                        /* a signalfd for all that is blocked */
+	int fd;                                         /* a signalfd for all that is blocked */
 };
 
 /* Saves the state at start, blocks what dlock reads, ignores PIPE in dlock only, and sets CHLD to

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,20 +76,31 @@ spawn_look_up(const char *name, char *path, size_t size, struct problem *problem
 }
 
 static bool
-is_replaced(const char *entry, char *const *settings, size_t count)
+is_replaced(const char *entry, const struct spawn_variable *variables, size_t count)
 {
-	size_t name = strcspn(entry, "=");
-	if (name == strlen("DLOCK_PASSWORD") && strncmp(entry, "DLOCK_PASSWORD", name) == 0)
+	size_t length = strcspn(entry, "=");
+	if (length == strlen("DLOCK_PASSWORD") && strncmp(entry, "DLOCK_PASSWORD", length) == 0)
 		return true;
 	for (size_t i = 0; i < count; i++) {
-		if (strncmp(entry, settings[i], name) == 0 && settings[i][name] == '=')
+		if (strlen(variables[i].name) == length &&
+		    strncmp(entry, variables[i].name, length) == 0)
 			return true;
 	}
 	return false;
 }
 
+static char *
+make_entry(const struct spawn_variable *variable)
+{
+	size_t size = strlen(variable->name) + strlen(variable->value) + 2;
+	char *entry = malloc(size);
+	if (entry != NULL)
+		snprintf(entry, size, "%s=%s", variable->name, variable->value);
+	return entry;
+}
+
 char **
-spawn_environment(char *const *environment, char *const *settings, size_t count)
+spawn_environment(char *const *environment, const struct spawn_variable *variables, size_t count)
 {
 	size_t size = 0, used = 0;
 	while (environment[size] != NULL)
@@ -99,13 +109,20 @@ spawn_environment(char *const *environment, char *const *settings, size_t count)
 	if (result == NULL)
 		return NULL;
 	for (size_t i = 0; i < size; i++) {
-		if (!is_replaced(environment[i], settings, count))
+		if (!is_replaced(environment[i], variables, count))
 			result[used++] = environment[i];
 	}
-	for (size_t i = 0; i < count; i++)
-		result[used++] = settings[i];
+	for (size_t i = 0; i < count; i++) {
+		result[used] = make_entry(&variables[i]);
+		if (result[used++] == NULL)
+			goto no_memory;
+	}
 	result[used] = NULL;
 	return result;
+
+no_memory:
+	free(result);
+	return NULL;
 }
 
 /* In COMMAND's process until it is COMMAND: async-signal-safe calls only. */
@@ -134,7 +151,7 @@ become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd,
 }
 
 pid_t
-spawn_start(const struct spawn_plan *plan, int *failure_fd)
+spawn_start(struct spawn_plan *plan, int *failure_fd)
 {
 	int ends[2];
 	size_t count = 0;
@@ -144,7 +161,7 @@ spawn_start(const struct spawn_plan *plan, int *failure_fd)
 	if (shell_argv == NULL)
 		return -1;
 	shell_argv[0] = (char[]){"/bin/sh"};
-	shell_argv[1] = (char *)(uintptr_t)plan->path;
+	shell_argv[1] = plan->path;
 	for (size_t i = 1; i <= count; i++)
 		shell_argv[i + 1] = plan->argv[i];
 	if (pipe2(ends, O_CLOEXEC) != 0) {

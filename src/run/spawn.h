@@ -14,9 +14,9 @@
 #include "run/signals.h"
 
 struct spawn_plan {
-	char path[4096];    /* of the file to execute, from spawn_look_up */
-	char *const *argv;  /* COMMAND and its arguments */
-	char **envp;        /* from spawn_environment */
+	char path[4096];   /* of the file to execute, from spawn_look_up */
+	char *const *argv; /* COMMAND and its arguments */
+	char **envp;       /* from spawn_environment */
 	const struct signals *signals;
 };
 
@@ -25,16 +25,22 @@ struct spawn_plan {
 int
 spawn_look_up(const char *name, char *path, size_t size, struct problem *problem);
 
-/* The environment for COMMAND: dlock's own less DLOCK_PASSWORD, plus `count` settings given as
- * "NAME=value" strings, which replace older ones. NULL: no memory. The strings are borrowed. */
+struct spawn_variable {
+	const char *name;
+	const char *value;
+};
+
+/* The environment for COMMAND: `environment` less DLOCK_PASSWORD, plus the variables given, which
+ * replace older ones. It borrows the strings of `environment`. NULL: no memory. Never freed: the
+ * process ends with COMMAND. */
 char **
-spawn_environment(char *const *environment, char *const *settings, size_t count);
+spawn_environment(char *const *environment, const struct spawn_variable *variables, size_t count);
 
 /* Forks COMMAND. *failure_fd becomes the end of a pipe that closes when it has been executed, or
  * carries why not; to be read by spawn_read_failure when it is readable. Only from a process with
  * one thread. The pid, or -1 and errno. */
 pid_t
-spawn_start(const struct spawn_plan *plan, int *failure_fd);
+spawn_start(struct spawn_plan *plan, int *failure_fd);
 
 /* 1: it was executed; 0: nothing known yet; -1: it was not: *status is 126 or 127, `problem` says
  * why. */

@@ -24,6 +24,7 @@ struct tree {
 	int bystander_count;
 	bool can_list; /* /proc shows this process, with the pids of its own namespace */
 	pid_t known;   /* a child that is there for certain: all there is to act on without /proc */
+	const pid_t *helper; /* a child of dlock's own, not to be counted or killed; may be NULL */
 	int denied;    /* processes that a signal could not be sent to (EPERM), in the last pass */
 	pid_t example; /* one that is left after tree_sweep */
 	/* Told of every child that is reaped: wait status as in waitid's siginfo. */
@@ -61,9 +62,5 @@ tree_reap(struct tree *tree);
 /* Has this process no children (but bystanders)? *example becomes one of them; *count how many. */
 bool
 tree_is_empty(struct tree *tree, pid_t *example, int *count);
-
-/* Does /proc say that `number` is pending for process `pid`? False when it cannot be told. */
-bool
-tree_has_pending(pid_t pid, int number);
 
 #endif

@@ -200,8 +200,10 @@ send_acquire(struct redis_store *redis, const char *mode)
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(redis->request.ttl_ns));
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
 	snprintf(not_after, sizeof not_after, "%" PRId64,
-	    redis->clock_us + (instant_between(redis->clock_at, redis->sent_at) +
-	        redis->request.answer_limit_ns) / NS_PER_US);
+	    redis->clock_us +
+		(instant_between(redis->clock_at, redis->sent_at) +
+		    redis->request.answer_limit_ns) /
+		    NS_PER_US);
 	link_send(&redis->link, sizeof argv / sizeof *argv, argv);
 }
 
@@ -394,6 +396,7 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 		return NULL;
 	redis->store.operations = &operations;
 	redis->store.server = settings->server;
+	redis->store.helper = &redis->link.resolver.helper;
 	redis->loop = loop;
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};

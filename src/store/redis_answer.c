@@ -83,7 +83,9 @@ read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
 	memset(holder, 0, sizeof *holder);
 	holder->finished = strncmp(token->text, DONE_MARKER, strlen(DONE_MARKER)) == 0;
 	strncpy(holder->token, token->text, sizeof holder->token - 1);
-	holder->left_ns = pttl < 0 ? -1 : pttl < INT64_MAX / NS_PER_MS ? pttl * NS_PER_MS : INT64_MAX;
+	holder->left_ns = pttl < 0         ? -1
+	    : pttl < INT64_MAX / NS_PER_MS ? pttl * NS_PER_MS
+					   : INT64_MAX;
 	holder->held_ns = -1;
 	holder->known = record->length > 0;
 	if (holder->known) {

@@ -1,15 +1,14 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* Runs COMMAND under the lock: where the lock half and the process half of the house meet.
+/* COMMAND under its lock: where the lock half (lock, store, net) and the process half (run) of the
+ * house meet, and nowhere else.
  *
- *   one process       acquires; a signal ends it, a conflict or a failure too
- *   then two          OUTER becomes the guard (guard.h); RUNNER keeps the lock and parents COMMAND
- *
- * RUNNER, on any wake-up, in this order: reads the clock; past kill_at it kills, before any I/O;
- * past term_at it signals; only then it looks at sockets. */
-#ifndef DLOCK_RUN_RUNNER_H
-#define DLOCK_RUN_RUNNER_H
+ *   one process       acquires (waiter.h); a signal ends it, a conflict or a failure too
+ *   then two          OUTER becomes the guard (run/guard.h), RUNNER the keeper (keeper.h)
+ */
+#ifndef DLOCK_JOB_JOB_H
+#define DLOCK_JOB_JOB_H
 
 #include <stdint.h>
 
@@ -24,7 +23,7 @@ enum on_lost {
 };
 
 /* Everything is borrowed. */
-struct run_settings {
+struct job_settings {
 	const char *name;
 	const char *key;
 	const char *token;
@@ -43,6 +42,6 @@ struct run_settings {
 
 /* Returns dlock's exit status when COMMAND did not run; else this process ends in here. */
 int
-runner_run(const struct run_settings *settings);
+job_run(const struct job_settings *settings);
 
 #endif

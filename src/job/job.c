@@ -1,0 +1,97 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "job/job.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "base/values.h"
+#include "exits.h"
+#include "job/job_parts.h"
+#include "job/keeper.h"
+#include "job/waiter.h"
+#include "run/guard.h"
+
+static void
+on_lock_due(void *context, struct instant now)
+{
+	struct job *job = context;
+	lock_tick(&job->lock, now);
+}
+
+int
+job_turn(struct job *job)
+{
+	struct instant due = lock_due(&job->lock);
+	if (due.ns == INT64_MAX)
+		loop_stop_timer(job->loop, &job->lock_timer);
+	else
+		loop_set_timer(job->loop, &job->lock_timer, due);
+	return loop_run_once(job->loop);
+}
+
+/* One process becomes two. Returns only when that fails, with errno set. */
+static void
+split(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	struct guard_settings guard = {
+	    .name = settings->name,
+	    .channel = &job->channel,
+	    .signals = settings->signals,
+	    .tree = settings->tree,
+	};
+	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0)
+		return;
+	if (settings->on_lost == ON_LOST_KILL)
+		atomic_store(&job->channel.page->guard_at_ns,
+		    lease_guard_at(&settings->lock.terms, job->lock.t0).ns);
+	signals_block_stops(settings->signals);
+	job->outer = getpid();
+	guard.runner = fork();
+	if (guard.runner < 0)
+		return;
+	if (guard.runner == 0)
+		keeper_run(job);
+	settings->tree->known = guard.runner;
+	channel_take(&job->channel, CHANNEL_OUTER);
+	settings->store->operations->forget(settings->store);
+	loop_close(job->loop);
+	guard_run(&guard);
+}
+
+int
+job_run(const struct job_settings *settings)
+{
+	static struct job job;
+	struct problem problem;
+	char waited[32];
+	job.settings = settings;
+	job.loop = settings->loop;
+	job.lock_timer = (struct timer){.due = on_lock_due, .context = &job};
+
+	int status =
+	    spawn_look_up(settings->argv[0], job.plan.path, sizeof job.plan.path, &problem);
+	if (status != 0) {
+		message_error("%s", problem.text);
+		return status;
+	}
+	lock_init(&job.lock, settings->store, &settings->lock, settings->seed);
+	status = waiter_acquire(&job);
+	if (status != 0)
+		return status;
+	message_verbose("acquired '%s' after %s, fence %s", settings->name,
+	    value_print_duration(waited, sizeof waited,
+		instant_between(job.lock.asked_at, clock_now())),
+	    job.lock.fence);
+	split(&job);
+	message_error("cannot run the command of '%s': %s", settings->name, strerror(errno));
+	lock_release(&job.lock, clock_now(), 0);
+	while (job.lock.state != LOCK_RELEASED && job_turn(&job) == 0)
+		;
+	return EXIT_SYSTEM;
+}

@@ -1,0 +1,59 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What the files of a job share. */
+#ifndef DLOCK_JOB_JOB_PARTS_H
+#define DLOCK_JOB_JOB_PARTS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "job/job.h"
+#include "lock/lock.h"
+#include "run/channel.h"
+#include "run/command.h"
+#include "run/deadman.h"
+#include "run/forward.h"
+#include "run/spawn.h"
+
+enum stage {
+	STAGE_RUNNING,   /* COMMAND runs */
+	STAGE_ENDING,    /* it must end: lock lost, died of a signal, OUTER dead */
+	STAGE_RELEASING, /* it is over: the lock is being given back */
+};
+
+struct job {
+	const struct job_settings *settings;
+	struct loop *loop;
+	struct lock lock;
+	struct timer lock_timer;
+	struct watch signal_watch;
+
+	/* While acquiring. */
+	int ended_by; /* the signal that ends the wait, 0: none */
+	struct timer wait_notice;
+
+	/* While keeping, in RUNNER. */
+	enum stage stage;
+	struct spawn_plan plan;
+	struct command command;
+	struct channel channel;
+	struct watch channel_watch;
+	struct deadman deadman;
+	struct forward forward;
+	struct timer forward_timer;
+	pid_t outer;
+	bool by_signal; /* how COMMAND ended: */
+	int value;      /* the signal, or the status */
+	bool not_executed;
+	bool lost;
+	bool lost_told;
+	struct instant ended_at; /* INSTANT_NEVER: it still runs */
+};
+
+/* One turn of the loop, with the lock's next deadline in it. 0, or -1 and errno. */
+int
+job_turn(struct job *job);
+
+#endif

@@ -1,0 +1,100 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "job/relay.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "job/keeper.h"
+#include "run/proc.h"
+
+static void
+see_signal(struct job *job, enum forward_witness witness, int number, int code, int sender)
+{
+	/* Its own medicine is not given back to COMMAND. */
+	if (sender > 0 && sender == job->command.pid)
+		return;
+	bool from_group = sender > 0 && getpgid(sender) == getpgrp();
+	forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());
+}
+
+static void
+pass_signals_on(void *context, struct instant now)
+{
+	struct job *job = context;
+	bool by_runner;
+	int number;
+	while ((number = forward_next(&job->forward, now, &by_runner)) != 0) {
+		/* A stopped OUTER cannot say that it got it too: then the group did. */
+		if (!by_runner || !proc_has_pending(job->outer, number))
+			command_signal(&job->command, number);
+	}
+	struct instant due = forward_due(&job->forward);
+	if (due.ns != INT64_MAX)
+		loop_set_timer(job->loop, &job->forward_timer, due);
+}
+
+static void
+on_keeper_signals(void *context, short revents)
+{
+	struct job *job = context;
+	int number, code, sender;
+	(void)revents;
+	while (signals_read(job->settings->signals, &number, &code, &sender)) {
+		if (number == SIGCHLD)
+			command_reap(&job->command, clock_now());
+		else if (code != SI_TIMER && number != SIGTTIN && number != SIGTTOU)
+			see_signal(job, FORWARD_BY_RUNNER, number, code, sender);
+	}
+	pass_signals_on(job, clock_now());
+}
+
+static void
+on_channel(void *context, short revents)
+{
+	struct job *job = context;
+	struct message message;
+	int status;
+	(void)revents;
+	while ((status = channel_receive(job->channel_watch.fd, &message)) > 0) {
+		if (message.kind == MESSAGE_SIGNAL)
+			see_signal(job, FORWARD_BY_OUTER, message.number, message.code,
+			    message.sender);
+	}
+	pass_signals_on(job, clock_now());
+	if (status >= 0)
+		return;
+	loop_unwatch(job->loop, &job->channel_watch);
+	keeper_on_outer_death(job, clock_now());
+}
+
+int
+relay_read_early(struct job *job, int early[RELAY_EARLY_MAX])
+{
+	int number, code, sender, count = 0;
+	while (signals_read(job->settings->signals, &number, &code, &sender)) {
+		if (number == SIGCHLD || code == SI_TIMER || count == RELAY_EARLY_MAX)
+			continue;
+		forward_see_settled(&job->forward, number, code, sender, clock_now());
+		early[count++] = number;
+	}
+	return count;
+}
+
+void
+relay_open(struct job *job)
+{
+	job->signal_watch = (struct watch){.fd = job->settings->signals->fd,
+	    .events = POLLIN,
+	    .ready = on_keeper_signals,
+	    .context = job};
+	job->channel_watch = (struct watch){.fd = channel_take(&job->channel, CHANNEL_RUNNER),
+	    .events = POLLIN,
+	    .ready = on_channel,
+	    .context = job};
+	job->forward_timer = (struct timer){.due = pass_signals_on, .context = job};
+	loop_watch(job->loop, &job->signal_watch);
+	loop_watch(job->loop, &job->channel_watch);
+}

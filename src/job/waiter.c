@@ -1,0 +1,99 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "job/waiter.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include "base/message.h"
+#include "exits.h"
+#include "job/words.h"
+
+#define WAIT_NOTICE_FIRST_NS NS_PER_S
+#define WAIT_NOTICE_NEXT_NS (60 * NS_PER_S)
+
+static void
+on_wait_notice(void *context, struct instant now)
+{
+	struct job *job = context;
+	char who[1024];
+	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, WAIT_NOTICE_NEXT_NS));
+	if (job->lock.failures > 0) {
+		message_notice("waiting for '%s': %s: %s", job->settings->name,
+		    job->settings->store->server, job->lock.problem.text);
+	} else if (job->lock.state == LOCK_WAITING) {
+		words_describe_holder(&job->lock.holder, who, sizeof who);
+		message_notice("waiting for '%s', held by %s", job->settings->name, who);
+	}
+}
+
+static void
+on_waiter_signals(void *context, short revents)
+{
+	struct job *job = context;
+	int number, code, sender;
+	(void)revents;
+	while (signals_read(job->settings->signals, &number, &code, &sender)) {
+		if (number == SIGCHLD)
+			tree_reap(job->settings->tree); /* of name look-ups */
+		if (job->ended_by != 0 || !signals_ends_waiter(job->settings->signals, number))
+			continue;
+		job->ended_by = number;
+		lock_give_up(&job->lock, clock_now());
+	}
+}
+
+static int
+explain_failure(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	const char *problem = job->lock.problem.text;
+	char who[1024];
+	switch (job->lock.failure) {
+	case OUTCOME_HELD:
+		if (job->ended_by != 0)
+			signals_die_of(job->ended_by);
+		words_describe_holder(&job->lock.holder, who, sizeof who);
+		message_notice("'%s' is held by %s", settings->name, who);
+		return settings->conflict_status;
+	case OUTCOME_DENIED:
+		message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
+		    problem);
+		return EXIT_DENIED;
+	case OUTCOME_OK:
+	case OUTCOME_LOST:
+	case OUTCOME_UNREACHABLE:
+	case OUTCOME_REFUSED:
+	case OUTCOME_UNKNOWN:
+		break;
+	}
+	message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
+	    problem);
+	return EXIT_UNREACHABLE;
+}
+
+int
+waiter_acquire(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	struct instant now = clock_now();
+	job->signal_watch = (struct watch){.fd = settings->signals->fd,
+	    .events = POLLIN,
+	    .ready = on_waiter_signals,
+	    .context = job};
+	job->wait_notice = (struct timer){.due = on_wait_notice, .context = job};
+	loop_watch(job->loop, &job->signal_watch);
+	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, WAIT_NOTICE_FIRST_NS));
+	lock_acquire(&job->lock, now);
+	while (job->lock.state != LOCK_HELD && job->lock.state != LOCK_FAILED &&
+	    job->lock.state != LOCK_RELEASED) {
+		if (job_turn(job) != 0)
+			return EXIT_SYSTEM;
+	}
+	loop_stop_timer(job->loop, &job->wait_notice);
+	loop_unwatch(job->loop, &job->signal_watch);
+	if (job->ended_by != 0)
+		signals_die_of(job->ended_by);
+	return job->lock.state == LOCK_HELD ? 0 : explain_failure(job);
+}

@@ -1,0 +1,182 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include <string.h>
+
+#include "lock/lock_parts.h"
+
+#define POLL_FIRST (100 * NS_PER_MS)
+#define POLL_LAST NS_PER_S
+/* After a key's expiry; a poll a moment too early would wait for the next one. */
+#define POLL_BEHIND_EXPIRY (5 * NS_PER_MS)
+/* -w is over, but an acquire is under way: its answer decides if it comes at once. */
+#define OVERTIME (50 * NS_PER_MS)
+
+/* xorshift64 (Marsaglia 2003): enough for jitter. Uniform in [0, below). */
+static int64_t
+jitter(struct lock *lock, int64_t below)
+{
+	lock->random ^= lock->random << 13;
+	lock->random ^= lock->random >> 7;
+	lock->random ^= lock->random << 17;
+	return below > 0 ? (int64_t)(lock->random % (uint64_t)below) : 0;
+}
+
+static struct instant
+wait_until(const struct lock *lock)
+{
+	if (lock->settings.wait_ns == WAIT_FOR_EVER)
+		return INSTANT_NEVER;
+	return instant_plus(lock->asked_at, lock->settings.wait_ns);
+}
+
+void
+lock_try_acquire(struct lock *lock)
+{
+	lock->due = INSTANT_NEVER;
+	/* While it is under way, -w may end; a conflict is then already known. */
+	if (lock->contacted)
+		lock->due = instant_plus(wait_until(lock), OVERTIME);
+	lock_ask(lock, STORE_ACQUIRE, INSTANT_NEVER);
+}
+
+void
+lock_acquire(struct lock *lock, struct instant now)
+{
+	lock->asked_at = now;
+	lock->state = LOCK_ASKING;
+	lock->pause_ns = POLL_FIRST;
+	lock_end_trouble(lock);
+	lock_try_acquire(lock);
+}
+
+void
+lock_fail(struct lock *lock, enum outcome failure, struct instant now)
+{
+	lock->failure = failure;
+	lock->due = INSTANT_NEVER;
+	lock_change(lock, LOCK_FAILED, now);
+}
+
+/* Ends acquiring for the reason given; undoes first what may have been done. */
+void
+lock_leave(struct lock *lock, enum outcome failure, struct instant now)
+{
+	lock->failure = failure;
+	if (!lock->in_doubt && !lock->busy) {
+		lock_fail(lock, failure, now);
+		return;
+	}
+	lock->state = LOCK_LEAVING;
+	lock->rest_ns = 0;
+	lock->due = instant_plus(now, LOCK_LEAVE_LIMIT);
+	lock_ask(lock, STORE_RELEASE, lock->due);
+}
+
+void
+lock_give_up(struct lock *lock, struct instant now)
+{
+	if (lock->state == LOCK_ASKING || lock->state == LOCK_WAITING) {
+		lock_leave(lock, OUTCOME_HELD, now);
+	} else if (lock->state == LOCK_HELD) {
+		lock_release(lock, now, 0);
+		lock->release_until = instant_plus(now, LOCK_LEAVE_LIMIT);
+		lock->due = lock->release_until;
+	}
+}
+
+static void
+become_holder(struct lock *lock, const struct store_answer *answer)
+{
+	lock->acquired_at = answer->sent_at;
+	lock->touched_at = answer->sent_at;
+	lock->t0 = answer->sent_at;
+	memcpy(lock->fence, answer->fence, sizeof lock->fence);
+	lock->in_doubt = false;
+	lock_end_trouble(lock);
+	lock->due = lease_renew_at(&lock->settings.terms, lock->t0);
+	lock_change(lock, LOCK_HELD, answer->received_at);
+}
+
+static void
+wait_for_turn(struct lock *lock, const struct store_answer *answer)
+{
+	struct instant now = answer->received_at;
+	struct instant end = wait_until(lock);
+	lock->holder = answer->holder;
+	lock->contacted = true;
+	lock->in_doubt = false;
+	lock_end_trouble(lock);
+	if (now.ns >= end.ns) {
+		lock_fail(lock, OUTCOME_HELD, now);
+		return;
+	}
+	/* Between half and the whole of a pause that grows to 1 s, but not past the expiry of the
+	 * key, nor past the end of the wait. */
+	int64_t pause = lock->pause_ns / 2 + jitter(lock, lock->pause_ns / 2);
+	lock->pause_ns = lock->pause_ns * 3 / 2 < POLL_LAST ? lock->pause_ns * 3 / 2 : POLL_LAST;
+	if (pause < POLL_FIRST)
+		pause = POLL_FIRST;
+	if (answer->holder.left_ns >= 0 && pause > answer->holder.left_ns + POLL_BEHIND_EXPIRY)
+		pause = answer->holder.left_ns + POLL_BEHIND_EXPIRY;
+	lock->due = instant_earlier(instant_plus(now, pause), end);
+	lock_change(lock, LOCK_WAITING, now);
+}
+
+/* No usable answer to an acquire: is there time for another try? */
+static void
+retry_acquire(struct lock *lock, const struct store_answer *answer)
+{
+	struct instant now = answer->received_at;
+	bool refused = answer->outcome == OUTCOME_REFUSED || answer->outcome == OUTCOME_DENIED;
+	lock_count_failure(lock, answer);
+	if (answer->outcome == OUTCOME_UNKNOWN)
+		lock->in_doubt = true;
+	if (answer->outcome == OUTCOME_DENIED || (!lock->contacted && !lock->in_doubt) ||
+	    (!lock->contacted && refused)) {
+		lock_leave(lock, answer->outcome, now);
+		return;
+	}
+	/* Without -w, a server that was there is given time to come back; with it, until its end.
+	 * An acquire in doubt is asked for at least once more, even with -n. */
+	struct instant end = wait_until(lock);
+	if (end.ns == INT64_MAX)
+		end = instant_plus(lock->trouble_since, lease_patience(&lock->settings.terms));
+	else if (lock->in_doubt && lock->failures <= 1)
+		end = instant_plus(now, lock->settings.connect_limit_ns);
+	struct instant next = instant_plus(now, lock_retry_pause(lock));
+	if (next.ns >= end.ns) {
+		lock_leave(lock, OUTCOME_UNREACHABLE, now);
+		return;
+	}
+	lock->due = next;
+	lock->state = lock->contacted ? LOCK_WAITING : LOCK_ASKING;
+}
+
+void
+lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer)
+{
+	const struct lease_terms *terms = &lock->settings.terms;
+	switch (answer->outcome) {
+	case OUTCOME_OK:
+		lock->contacted = true;
+		if (instant_reached(lease_renew_at(terms, answer->sent_at), answer->received_at)) {
+			/* Ours, but old: confirm it afresh before anything runs. */
+			lock->in_doubt = true;
+			lock_try_acquire(lock);
+			return;
+		}
+		become_holder(lock, answer);
+		break;
+	case OUTCOME_HELD:
+		wait_for_turn(lock, answer);
+		break;
+	case OUTCOME_LOST:
+	case OUTCOME_UNREACHABLE:
+	case OUTCOME_REFUSED:
+	case OUTCOME_DENIED:
+	case OUTCOME_UNKNOWN:
+		retry_acquire(lock, answer);
+		break;
+	}
+}

@@ -1,0 +1,84 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "lock/lock_parts.h"
+
+#define TOUCH_PERIOD (3600 * NS_PER_S)
+
+static struct instant
+end_of_hope(const struct lock *lock)
+{
+	return lease_term_at(&lock->settings.terms, lock->t0);
+}
+
+static void
+lose(struct lock *lock, enum lock_loss loss, struct instant now)
+{
+	lock->loss = loss;
+	lock->due = INSTANT_NEVER;
+	/* Who has it now is asked for the message's sake; the command is signalled at once. */
+	lock->explained = loss != LOSS_ANOTHER;
+	if (loss == LOSS_ANOTHER && !lock->busy)
+		lock_ask(lock, STORE_LOOK, INSTANT_NEVER);
+	lock_change(lock, LOCK_LOST, now);
+}
+
+static void
+renew(struct lock *lock, struct instant now)
+{
+	bool touch = instant_between(lock->touched_at, now) >= TOUCH_PERIOD && lock->failures == 0;
+	lock->due = end_of_hope(lock);
+	lock_ask(lock, touch ? STORE_TOUCH : STORE_RENEW, end_of_hope(lock));
+}
+
+void
+lock_on_renew_answer(struct lock *lock, const struct store_answer *answer)
+{
+	const struct lease_terms *terms = &lock->settings.terms;
+	struct instant now = answer->received_at;
+
+	if (answer->outcome == OUTCOME_LOST) {
+		lose(lock, answer->gone ? LOSS_GONE : LOSS_ANOTHER, now);
+		return;
+	}
+	/* A late confirmation revives nothing: the command may be dying already. */
+	if (instant_reached(end_of_hope(lock), now)) {
+		lose(lock, LOSS_UNCONFIRMED, now);
+		return;
+	}
+	if (answer->outcome == OUTCOME_OK) {
+		lock->t0 = answer->sent_at;
+		if (lock->verb == STORE_TOUCH)
+			lock->touched_at = answer->sent_at;
+		lock_end_trouble(lock);
+		lock->due = lease_renew_at(terms, lock->t0);
+		lock_change(lock, LOCK_HELD, now);
+		return;
+	}
+	lock_count_failure(lock, answer);
+	lock->due = instant_earlier(instant_plus(now, lock_retry_pause(lock)), end_of_hope(lock));
+	lock_change(lock, LOCK_DOUBTFUL, now);
+}
+
+void
+lock_tick_held(struct lock *lock, struct instant now)
+{
+	if (instant_reached(end_of_hope(lock), now))
+		lose(lock, LOSS_UNCONFIRMED, now);
+	else if (!lock->busy)
+		renew(lock, now);
+}
+
+/* The connection has gone while nothing was under way. Nothing is lost, but a server that was
+ * restarted without its data would be: verify, though not more often than a retry. */
+void
+lock_on_disturbed(void *context, struct instant now)
+{
+	struct lock *lock = context;
+	if (lock->busy || !lock_is_held(lock))
+		return;
+	struct instant soon = instant_plus(lock->t0, LOCK_RETRY_FIRST);
+	if (soon.ns < now.ns)
+		soon = now;
+	lock->due = instant_earlier(lock->due, soon);
+}

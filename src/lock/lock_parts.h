@@ -1,0 +1,64 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What the files of lock.h's state machine share, a file a stretch of a lock's life: acquiring.c,
+ * holding.c, releasing.c, and lock.c, which sends each answer and each tick to the right one. */
+#ifndef DLOCK_LOCK_LOCK_PARTS_H
+#define DLOCK_LOCK_LOCK_PARTS_H
+
+#include "lock/lock.h"
+
+#define LOCK_RETRY_FIRST (50 * NS_PER_MS)
+/* A signal ends a waiter within 100 ms, its undoing included. */
+#define LOCK_LEAVE_LIMIT (80 * NS_PER_MS)
+
+/* -- lock.c ----------------------------------------------------------------------------------- */
+
+/* Enters a state and tells whoever listens. */
+void
+lock_change(struct lock *lock, enum lock_state state, struct instant now);
+
+/* Starts a request with the limits that its verb has. */
+void
+lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later);
+
+/* A row of failures: begun or continued; over. */
+void
+lock_count_failure(struct lock *lock, const struct store_answer *answer);
+void
+lock_end_trouble(struct lock *lock);
+
+/* The pause before the next try in a row of failures, ns: none, then 50 ms, doubling to T/12. */
+int64_t
+lock_retry_pause(const struct lock *lock);
+
+/* -- acquiring.c ------------------------------------------------------------------------------ */
+
+void
+lock_try_acquire(struct lock *lock);
+void
+lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer);
+
+/* Ends acquiring for the reason given; undoes first what may have been done. */
+void
+lock_leave(struct lock *lock, enum outcome failure, struct instant now);
+void
+lock_fail(struct lock *lock, enum outcome failure, struct instant now);
+
+/* -- holding.c -------------------------------------------------------------------------------- */
+
+void
+lock_on_renew_answer(struct lock *lock, const struct store_answer *answer);
+void
+lock_tick_held(struct lock *lock, struct instant now);
+void
+lock_on_disturbed(void *context, struct instant now);
+
+/* -- releasing.c ------------------------------------------------------------------------------ */
+
+void
+lock_on_release_answer(struct lock *lock, const struct store_answer *answer);
+void
+lock_tick_releasing(struct lock *lock, struct instant now);
+
+#endif

@@ -1,0 +1,78 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "lock/lock_parts.h"
+
+void
+lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
+{
+	const struct lease_terms *terms = &lock->settings.terms;
+	if (lock->state == LOCK_LOST && lock->loss != LOSS_UNCONFIRMED) {
+		/* Not ours: there is nothing to give back. */
+		lock_change(lock, LOCK_RELEASED, now);
+		return;
+	}
+	lock->rest_ns = rest_ns;
+	lock->failures = 0;
+	lock->release_until =
+	    instant_earlier(instant_plus(now, 2 * NS_PER_S), instant_plus(lock->t0, terms->ttl_ns));
+	if (now.ns >= lock->release_until.ns) {
+		lock->released = RELEASE_UNCONFIRMED;
+		lock_change(lock, LOCK_RELEASED, now);
+		return;
+	}
+	lock->due = lock->release_until;
+	lock->state = LOCK_RELEASING;
+	lock_ask(lock, STORE_RELEASE, lock->release_until);
+}
+
+static void
+end_release(struct lock *lock, enum lock_release released, struct instant now)
+{
+	lock->released = released;
+	lock->due = INSTANT_NEVER;
+	lock_change(lock, LOCK_RELEASED, now);
+}
+
+void
+lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
+{
+	struct instant now = answer->received_at;
+	switch (answer->outcome) {
+	case OUTCOME_OK:
+		end_release(lock, RELEASE_CONFIRMED, now);
+		return;
+	case OUTCOME_LOST:
+		/* After a release whose answer was lost, "gone" is what that release did. */
+		end_release(lock, lock->release_in_doubt ? RELEASE_CONFIRMED : RELEASE_FOUND_LOST,
+		    now);
+		return;
+	case OUTCOME_UNKNOWN:
+		lock->release_in_doubt = true;
+		break;
+	case OUTCOME_HELD:
+	case OUTCOME_UNREACHABLE:
+	case OUTCOME_REFUSED:
+	case OUTCOME_DENIED:
+		break;
+	}
+	lock_count_failure(lock, answer);
+	struct instant next = instant_plus(now, lock_retry_pause(lock));
+	if (next.ns >= lock->release_until.ns)
+		end_release(lock, RELEASE_UNCONFIRMED, now);
+	else
+		lock->due = next;
+}
+
+void
+lock_tick_releasing(struct lock *lock, struct instant now)
+{
+	if (instant_reached(lock->release_until, now)) {
+		lock->store->operations->close(lock->store);
+		lock->busy = false;
+		end_release(lock, RELEASE_UNCONFIRMED, now);
+	} else if (!lock->busy) {
+		lock->due = lock->release_until;
+		lock_ask(lock, STORE_RELEASE, lock->release_until);
+	}
+}

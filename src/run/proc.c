@@ -1,0 +1,152 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static ssize_t
+read_file(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t total = 0;
+	for (;;) {
+		ssize_t got = read(fd, out + total, size - 1 - (size_t)total);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		total += got;
+	}
+	close(fd);
+	out[total] = '\0';
+	return total;
+}
+
+bool
+proc_read(pid_t pid, struct process *process)
+{
+	char path[40], text[1024];
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (read_file(path, text, sizeof text) <= 0)
+		return false;
+	/* The name, in brackets, may hold anything: fields are counted from its end. */
+	char *field[23] = {NULL};
+	char *at = strrchr(text, ')');
+	for (int i = 3; i <= 22 && at != NULL; i++) {
+		at = strchr(at + 1, ' ');
+		field[i] = at == NULL ? NULL : at + 1;
+	}
+	if (field[22] == NULL)
+		return false;
+	*process = (struct process){
+	    .pid = pid,
+	    .parent = (pid_t)strtol(field[4], NULL, 10),
+	    .zombie = *field[3] == 'Z' || *field[3] == 'X',
+	    .started = strtoull(field[22], NULL, 10),
+	};
+	return true;
+}
+
+/* By getdents64(2): opendir(3) allocates. */
+void
+proc_for_each(void (*visit)(void *context, pid_t pid), void *context)
+{
+	static char entries[32768] __attribute__((aligned(8)));
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	for (;;) {
+		ssize_t length = getdents64(fd, entries, sizeof entries);
+		if (length <= 0)
+			break;
+		for (ssize_t at = 0; at < length;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+			if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+				visit(context, (pid_t)strtol(entry->d_name, NULL, 10));
+			at += entry->d_reclen;
+		}
+	}
+	close(fd);
+}
+
+bool
+proc_is_ours(void)
+{
+	char link[32];
+	ssize_t length = readlink("/proc/self", link, sizeof link - 1);
+	if (length <= 0)
+		return false;
+	link[length] = '\0';
+	return strtol(link, NULL, 10) == (long)getpid();
+}
+
+struct child_list {
+	pid_t *pids;
+	int count;
+	int size;
+};
+
+static void
+add_child(struct child_list *list, pid_t pid)
+{
+	if (list->count < list->size)
+		list->pids[list->count++] = pid;
+}
+
+static void
+add_if_child(void *context, pid_t pid)
+{
+	struct process process;
+	if (proc_read(pid, &process) && process.parent == getpid())
+		add_child(context, pid);
+}
+
+int
+proc_list_children(pid_t *pids, int size) // NOLINT(readability-non-const-parameter): by list
+{
+	static char text[65536];
+	struct child_list list = {.pids = pids, .size = size};
+	if (read_file("/proc/thread-self/children", text, sizeof text) < 0) {
+		/* A kernel without CONFIG_PROC_CHILDREN. */
+		proc_for_each(add_if_child, &list);
+		return list.count;
+	}
+	char *at = text;
+	for (;;) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+		if (end == at)
+			break;
+		/* A number cut off by the end of the buffer is left for the next time. */
+		if (*end != '\0')
+			add_child(&list, (pid_t)pid);
+		at = end;
+	}
+	return list.count;
+}
+
+bool
+proc_has_pending(pid_t pid, int number)
+{
+	char path[40], text[4096];
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	if (read_file(path, text, sizeof text) <= 0)
+		return false;
+	static const char *const fields[] = {"\nSigPnd:", "\nShdPnd:"};
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+		const char *at = strstr(text, fields[i]);
+		if (at != NULL &&
+		    (strtoull(at + strlen(fields[i]), NULL, 16) >> (number - 1) & 1) != 0)
+			return true;
+	}
+	return false;
+}

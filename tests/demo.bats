@@ -79,24 +79,18 @@ show_demo() {
 	assert_output --partial 'machine A is cut off from Redis'
 }
 
-@test "interrupted in the first part, the demo leaves nothing behind" {
-	start_demo
-	wait_until 10s demo_says 'nightly-report runs'
-	wait_until 1s note_directory
-	kill -INT -- "-$DEMO"
-	exit_status_of "$DEMO" 10s
-	assert_equal "$STATUS" 130
-	wait_until 1s nothing_left
-}
-
-@test "interrupted while machine A is frozen, the demo leaves nothing behind" {
-	start_demo
-	wait_until 20s demo_says 'machine A \(freezes\|is cut off\)'
-	wait_until 1s note_directory
-	kill -INT -- "-$DEMO"
-	exit_status_of "$DEMO" 10s
-	assert_equal "$STATUS" 130
-	wait_until 1s nothing_left
+@test "interrupted by Ctrl-C in any part, the demo leaves nothing behind" {
+	local mark
+	for mark in 'nightly-report runs' 'dlock -w 10s nightly' 'machine A \(freezes\|is cut off\)'; do
+		: >output
+		start_demo
+		wait_until 20s demo_says "$mark"
+		wait_until 1s note_directory
+		kill -INT -- "-$DEMO"
+		exit_status_of "$DEMO" 10s
+		assert_equal "$STATUS" 130
+		wait_until 1s nothing_left
+	done
 }
 
 @test "ended by TERM right after its start, the demo leaves nothing behind" {

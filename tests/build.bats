@@ -290,16 +290,17 @@ run_files() {
 	assert_equal "${lines[-1]}" '1 passed, 1 failed'
 }
 
-@test "lint: an include that points up, and hiredis outside of net/link, are found" {
-	mkdir -p tree/src/{base,net,store,lock,run,cli} tree/scripts
+@test "lint: an include that points up, and hiredis outside of net/reader, are found" {
+	mkdir -p tree/src/{base,net,store,lock,run,job,cli} tree/scripts
 	cp "$ROOT_DIR/scripts/lint" tree/scripts/
 	include() { echo "#include $2" >>"tree/src/$1"; }
 	include base/a.c '"base/b.h"'
-	include net/link.c '<hiredis/hiredis.h>'
+	include net/reader.c '<hiredis/hiredis.h>'
 	include store/redis.c '"lock/store.h"'
 	include store/redis.c '"lua_scripts.h"'
-	include run/runner.c '"lock/lock.h"'
 	include run/guard.c '"exits.h"'
+	include job/keeper.c '"lock/lock.h"'
+	include job/keeper.c '"run/tree.h"'
 	include cli/options.c '"net/url.h"'
 	include main.c '"cli/options.h"'
 	run tree/scripts/lint includes
@@ -309,9 +310,10 @@ run_files() {
 	include store/redis.c '"lock/lock.h"'
 	include store/redis.c '<hiredis/read.h>'
 	include run/guard.c '"lock/lease.h"'
+	include run/tree.c '"job/job.h"'
 	include lock/lock.c '"exits.h"'
 	include lock/lock.c '"../base/b.h"'
 	run tree/scripts/lint includes
 	assert_failure
-	assert_equal "$(grep -c '^src/' <<<"$output")" 6
+	assert_equal "$(grep -c '^src/' <<<"$output")" 7
 }

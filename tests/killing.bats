@@ -74,13 +74,11 @@ assert_status() {
 }
 
 @test "a fork storm of 1,000 is gone, three times (S22)" {
-	local round before
+	local round
 	for round in 1 2 3; do
 		rm -f births
 		start_dlock --ttl 5s --kill-after 0 job sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 15"
 		wait_until 10s births_over 2000
-		before=$(find_argv "$WORK/births" | wc -l)
-		assert_between 500 1200 "$before" "processes of the storm"
 		redis DEL lock:job >/dev/null
 		exit_status_of "$OUTER" 10s
 		argv_gone "$WORK/births" || { echo "round $round: of the storm something still lives" >&2; return 1; }

@@ -232,3 +232,16 @@ refute_stopped() {
 	sleep 2 # two TTLs
 	finish
 }
+
+@test "a stderr that is full and that nobody reads holds nothing up, with -vv and COMMAND writing to it too" {
+	mkfifo stderr
+	exec 5<>stderr # a reader that does not read
+	start env --default-signal=INT,QUIT "$DLOCK" -vv --ttl 1s job \
+		sh -c 'yes >&2 & until [ -e go ]; do sleep 0.02; done; kill $!; exit 23' 2>stderr 5>&-
+	OUTER=$STARTED
+	wait_until 3s running "$OUTER"
+	TOKEN=$(redis GET lock:job)
+	sleep 3 # three TTLs
+	finish
+	exec 5>&-
+}

@@ -383,8 +383,9 @@ serve(int control)
 	for (i = 0; i < MAX_PAIRS; i++) {
 		struct pair *pair = mode.blackhole ? NULL : pairs[i];
 
-		fds[2 + 2 * i] = (struct pollfd){
-		    .fd = pair == NULL || pair->up.ended ? -1 : pair->up.from, .events = POLLIN};
+		fds[2 + 2 * i] =
+		    (struct pollfd){.fd = pair == NULL || pair->up.ended ? -1 : pair->up.from,
+			.events = POLLIN};
 		fds[3 + 2 * i] =
 		    (struct pollfd){.fd = pair == NULL || pair->down.ended ? -1 : pair->down.from,
 			.events = POLLIN};

@@ -4,7 +4,7 @@
 /*
  * forkstorm N FILE [SECONDS]: about N processes that never stay the same.
  *
- * Every member ignores TERM, lives a fifth of a second or so, forks its successor and leaves; one
+ * Every member ignores TERM, lives for a third of a second or so, forks its successor and leaves; one
  * in eight calls setsid() first. Whoever lists the processes and kills what was listed always
  * misses the children born in between. FILE holds a shared count of the births, as text, rewritten
  * by the first process; the storm ends by itself after SECONDS (20), so that a failed test leaves
@@ -48,7 +48,7 @@ live(void)
 
 		if (number % 8 == 0)
 			setsid();
-		rest(100 + (number * 7919) % 200);
+		rest(200 + (number * 7919) % 400);
 		switch (fork()) {
 		case -1:
 			rest(5);

@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef int look_up(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+typedef int
+look_up(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
 static void
 hang(const char *flag, const char *node)
@@ -35,8 +36,8 @@ hang(const char *flag, const char *node)
 }
 
 int
-getaddrinfo(
-    const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+    struct addrinfo **result)
 {
 	const char *flag = getenv("SLOW_RESOLVER_FLAG");
 	look_up *real = NULL;

@@ -91,7 +91,7 @@ test_grace(void)
 		/* It leaves time for a renewal that is given up, and for another. */
 		struct instant t0 = {0};
 		CHECK(lease_term_at(&terms, t0).ns >=
-		      lease_renew_at(&terms, t0).ns + 2 * lease_renew_limit(&terms));
+		    lease_renew_at(&terms, t0).ns + 2 * lease_renew_limit(&terms));
 		CHECK(!lease_terms_make(&terms, rows[i].ttl_ns, room + 1, &problem));
 		/* The message names the numbers: grace, TTL, and what would be possible. */
 		CHECK_HAS(problem.text, "--kill-after");
@@ -154,7 +154,7 @@ test_order(void)
 		if (!CHECK(lease_terms_make(&terms, ttl_ns, lease_default_grace(ttl_ns), &problem)))
 			break;
 		CHECK(lease_renew_at(&terms, t0).ns + 2 * lease_renew_limit(&terms) <=
-		      lease_term_at(&terms, t0).ns);
+		    lease_term_at(&terms, t0).ns);
 		CHECK(lease_term_at(&terms, t0).ns < lease_kill_at(&terms, t0).ns);
 		CHECK(lease_guard_at(&terms, t0).ns - lease_kill_at(&terms, t0).ns >= 20 * MS);
 		CHECK(lease_sure_until(&terms, t0).ns - lease_guard_at(&terms, t0).ns >= 20 * MS);

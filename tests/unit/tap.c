@@ -130,8 +130,8 @@ tap_check_text(const char *found, const char *wanted, const char *file, int line
 }
 
 bool
-tap_check_has(
-    const char *found, const char *part, bool wanted, const char *file, int line, const char *text)
+tap_check_has(const char *found, const char *part, bool wanted, const char *file, int line,
+    const char *text)
 {
 	if (tap_check((strstr(found, part) != NULL) == wanted, file, line, text))
 		return true;

@@ -211,8 +211,8 @@ test_counts(void)
 		bool good = rows[i].value >= 0;
 		tap_case("count '%s' in [%" PRId64 ", %" PRId64 "] is %s", rows[i].text,
 		    rows[i].least, rows[i].most, good ? "taken" : "refused");
-		CHECK(value_parse_count(
-			  rows[i].text, rows[i].least, rows[i].most, &value, &problem) == good);
+		CHECK(value_parse_count(rows[i].text, rows[i].least, rows[i].most, &value,
+			  &problem) == good);
 		CHECK_INT(value, good ? rows[i].value : -7);
 		if (good)
 			continue;

@@ -1,0 +1,390 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* net/url: the server URLs of SPEC section 6. */
+#include "net/url.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tap.h"
+
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+/* password NULL: none. shown: what url_print makes of it. */
+static const struct {
+	const char *text, *user, *password, *host;
+	int port, db;
+	const char *shown;
+} redis_urls[] = {
+    {"redis://db1", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"redis://db1/", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"redis://db1:7000", "", NULL, "db1", 7000, 0, "redis://db1:7000"},
+    {"redis://db1:1", "", NULL, "db1", 1, 0, "redis://db1:1"},
+    {"redis://db1:65535/15", "", NULL, "db1", 65535, 15, "redis://db1:65535/15"},
+    {"redis://db1/0", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"redis://db1/2147483647", "", NULL, "db1", 6379, 2147483647, "redis://db1:6379/2147483647"},
+    {"redis://10.0.0.1:6380/2", "", NULL, "10.0.0.1", 6380, 2, "redis://10.0.0.1:6380/2"},
+    /* IPv6 stands in brackets. */
+    {"redis://[::1]", "", NULL, "::1", 6379, 0, "redis://[::1]:6379"},
+    {"redis://[::1]:7000/3", "", NULL, "::1", 7000, 3, "redis://[::1]:7000/3"},
+    {"redis://[fe80::1%25eth0]:7000", "", NULL, "fe80::1%eth0", 7000, 0,
+	"redis://[fe80::1%eth0]:7000"},
+    {"redis://u:p@[2001:db8::7]:7000", "u", "p", "2001:db8::7", 7000, 0,
+	"redis://u:***@[2001:db8::7]:7000"},
+    /* User and password. */
+    {"redis://ann:s3cret@db1", "ann", "s3cret", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://:s3cret@db1", "", "s3cret", "db1", 6379, 0, "redis://:***@db1:6379"},
+    {"redis://ann@db1", "ann", NULL, "db1", 6379, 0, "redis://ann@db1:6379"},
+    {"redis://ann:@db1", "ann", "", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://:@db1", "", "", "db1", 6379, 0, "redis://:***@db1:6379"},
+    {"redis://@db1", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"redis://ann:a:b@db1", "ann", "a:b", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://ann:a@b@db1", "ann", "a@b", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    /* Percent-encoding, upper and lower case, of what else would be syntax. */
+    {"redis://ann:%40%3a%2F%3f%25%23@db1", "ann", "@:/?%#", "db1", 6379, 0,
+	"redis://ann:***@db1:6379"},
+    {"redis://a%3Ann:p%c3%a9@db1", "a:nn", "p\xc3\xa9", "db1", 6379, 0,
+	"redis://a:nn:***@db1:6379"},
+    {"redis://ann:%01%ff%7F@db1", "ann", "\x01\xff\x7f", "db1", 6379, 0,
+	"redis://ann:***@db1:6379"},
+    {"redis://ann:%2525@db1", "ann", "%25", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://ann:p+q@db1", "ann", "p+q", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://db%2d1", "", NULL, "db-1", 6379, 0, "redis://db-1:6379"},
+    /* A query string. */
+    {"redis://db1?db=4", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},
+    {"redis://db1/?db=4", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},
+    {"redis://db1?", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"redis://db1?&&db=4&", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},
+    {"redis://ann:p@db1:7000/2?connect-timeout=1s", "ann", "p", "db1", 7000, 2,
+	"redis://ann:***@db1:7000/2"},
+};
+
+static void
+test_redis(void)
+{
+	for (size_t i = 0; i < COUNT_OF(redis_urls); i++) {
+		struct url url;
+		struct problem problem = {""};
+		char shown[1024];
+		tap_case("%s", redis_urls[i].text);
+		if (!CHECK(
+			url_parse(&url, redis_urls[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem))) {
+			CHECK_TEXT(problem.text, "");
+			continue;
+		}
+		CHECK_INT(url.scheme, URL_REDIS);
+		CHECK_TEXT(url.user, redis_urls[i].user);
+		CHECK_INT(url.has_password, redis_urls[i].password != NULL);
+		if (redis_urls[i].password != NULL)
+			CHECK_TEXT(url.password, redis_urls[i].password);
+		CHECK_TEXT(url.host, redis_urls[i].host);
+		CHECK_INT(url.port, redis_urls[i].port);
+		CHECK_INT(url.db, redis_urls[i].db);
+		url_print(&url, shown, sizeof shown);
+		CHECK_TEXT(shown, redis_urls[i].shown);
+	}
+}
+
+static void
+test_unix(void)
+{
+	static const struct {
+		const char *text, *path;
+		int db;
+		const char *shown;
+	} rows[] = {
+	    {"unix:///run/redis.sock", "/run/redis.sock", 0, "unix:///run/redis.sock"},
+	    {"unix:///run/redis.sock?db=7", "/run/redis.sock", 7, "unix:///run/redis.sock?db=7"},
+	    {"unix:///run/a%20b%3f.sock", "/run/a b?.sock", 0, "unix:///run/a b?.sock"},
+	    {"unix:///run/a:b@c.sock", "/run/a:b@c.sock", 0, "unix:///run/a:b@c.sock"},
+	    {"unix:///r?connect-timeout=250ms&db=1", "/r", 1, "unix:///r?db=1"},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct url url;
+		struct problem problem;
+		char shown[1024];
+		tap_case("%s", rows[i].text);
+		if (!CHECK(url_parse(&url, rows[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem)))
+			continue;
+		CHECK_INT(url.scheme, URL_UNIX);
+		CHECK_TEXT(url.path, rows[i].path);
+		CHECK_INT(url.db, rows[i].db);
+		CHECK(!url.has_password);
+		url_print(&url, shown, sizeof shown);
+		CHECK_TEXT(shown, rows[i].shown);
+	}
+}
+
+static const struct {
+	const char *text, *why;
+} bad_urls[] = {
+    /* Never in clear, whatever else may be wrong with it. */
+    {"rediss://db1", "TLS"},
+    {"rediss://ann:hush@db1:6380/0", "TLS"},
+    /* Any other scheme: with the list of those there are. */
+    {"http://db1", "unknown scheme 'http'"},
+    {"http://db1", "redis://, unix://"},
+    {"redis+sentinel://db1/main", "unknown scheme 'redis+sentinel'"},
+    {"rediss+cluster://db1", "unknown scheme 'rediss+cluster'"},
+    {"postgres://db1", "unknown scheme 'postgres'"},
+    {"REDIS+x://db1", "unknown scheme"},
+    {"://db1", "unknown scheme ''"},
+    {"", "no scheme"},
+    {"db1", "no scheme"},
+    {"db1:6379", "no scheme"},
+    {"redis:/db1", "no scheme"},
+    {"redis:db1", "no scheme"},
+    {"/run/redis.sock", "no scheme"},
+    /* Host and port. */
+    {"redis://", "no host"},
+    {"redis:///0", "no host"},
+    {"redis://:6379", "no host"},
+    {"redis://ann:hush@", "no host"},
+    {"redis://ann:hush@:6379", "no host"},
+    {"redis://[]:6379", "no host"},
+    {"redis://[::1", "no closing ]"},
+    {"redis://[::1/0", "no closing ]"},
+    {"redis://[::1]6379", "may follow the ]"},
+    {"redis://[::1]x:6379", "may follow the ]"},
+    {"redis://::1", "in brackets"},
+    {"redis://fe80::1:6379", "in brackets"},
+    {"redis://db1:0", "bad port"},
+    {"redis://db1:65536", "bad port"},
+    {"redis://db1:-1", "bad port"},
+    {"redis://db1:+1", "bad port"},
+    {"redis://db1:", "bad port"},
+    {"redis://db1:63x9", "bad port"},
+    {"redis://db1:99999999999999999999", "bad port"},
+    {"redis://db1:4294973675", "bad port"}, /* 2^32 + 6379 */
+    /* Numbers that end long after where an implementation might stop to read. */
+    {"redis://db1:000000000006379x", "bad port"},
+    {"redis://db1:000000000000000000000000006379x", "bad port"},
+    {"redis://db1/000000000000000x", "bad db"},
+    {"redis://db1/x", "bad db"},
+    {"redis://db1/-1", "bad db"},
+    {"redis://db1/1/2", "bad db"},
+    {"redis://db1/2147483648", "bad db"},
+    {"redis://db1/99999999999999999999", "bad db"},
+    {"redis://db1?db=", "bad db"},
+    {"redis://db1?db", "bad db"},
+    {"redis://db1?db=x", "bad db"},
+    /* Percent-encoding. */
+    {"redis://ann:hush%@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%4@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%4g@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%g4@db1", "percent-encoding in the password"},
+    {"redis://ann:%00hush@db1", "percent-encoding in the password"},
+    {"redis://a%nn@db1", "percent-encoding in the user"},
+    {"redis://a%00@db1", "percent-encoding in the user"},
+    {"redis://db%", "percent-encoding in the host"},
+    {"unix:///run/%zz", "percent-encoding in the path"},
+    {"unix:///run/%00", "percent-encoding in the path"},
+    /* Unix sockets. */
+    {"unix://run/redis.sock", "absolute"},
+    {"unix://", "absolute"},
+    {"unix://?db=1", "absolute"},
+    {"unix://ann:hush@/run/redis.sock", "absolute"},
+    {"unix:///" HUNDRED "aaaaaaaa", "path in the server URL is too long"},
+    /* Too long. */
+    {"redis://" HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaa", "host in the server URL is too long"},
+    {"redis://" HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaa@h",
+	"user in the server URL is too long"},
+    {"redis://:" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED TEN "aa@h",
+	"password in the server URL is too long"},
+    /* The query. */
+    {"redis://db1?nonsense=1", "unknown key 'nonsense'"},
+    {"redis://db1?DB=1", "unknown key 'DB'"},
+    {"redis://db1?dbx=1", "unknown key 'dbx'"},
+    {"redis://db1?d=1", "unknown key 'd'"},
+    {"redis://db1?connect-timeouts=1", "unknown key 'connect-timeouts'"},
+    {"redis://db1?connect-timeout=soon", "bad connect-timeout"},
+    {"redis://db1?connect-timeout=", "bad connect-timeout"},
+    {"redis://db1?connect-timeout=-1", "bad connect-timeout"},
+    {"unix:///r?nonsense", "unknown key 'nonsense'"},
+};
+
+static void
+test_refused(void)
+{
+	for (size_t i = 0; i < COUNT_OF(bad_urls); i++) {
+		struct url url;
+		struct problem problem = {""};
+		tap_case("refused: %s: %s", bad_urls[i].why, bad_urls[i].text);
+		CHECK(!url_parse(&url, bad_urls[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem));
+		CHECK_HAS(problem.text, bad_urls[i].why);
+		CHECK_HAS_NOT(problem.text, "hush");
+	}
+	tap_case("what is as long as it may be is taken");
+	struct url url;
+	struct problem problem;
+	CHECK(url_parse(&url, "unix:///" HUNDRED "aaaaaa", URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT((int64_t)strlen(url.path), 107);
+	CHECK(url_parse(&url, "redis://:" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED TEN "a@h",
+	    URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT((int64_t)strlen(url.password), 511);
+}
+
+static void
+test_query(void)
+{
+	struct url url;
+	struct problem problem;
+	tap_case("REDIS_URL may carry other programs' keys");
+	CHECK(url_parse(&url, "redis://db1/3?ssl_cert_reqs=none&nonsense&db=5&=x",
+	    URL_IGNORE_UNKNOWN_KEYS, &problem));
+	CHECK_INT(url.db, 5);
+	CHECK(!url_parse(&url, "redis://db1?db=x", URL_IGNORE_UNKNOWN_KEYS, &problem));
+	tap_case("connect-timeout is a duration, percent-encoded or not");
+	CHECK(url_parse(&url, "redis://db1?connect-timeout=250ms", URL_REFUSE_UNKNOWN_KEYS,
+	    &problem));
+	CHECK_INT(url.connect_timeout_ns, 250 * NS_PER_MS);
+	CHECK(url_parse(&url, "redis://db1?connect-timeout=1%2e5", URL_REFUSE_UNKNOWN_KEYS,
+	    &problem));
+	CHECK_INT(url.connect_timeout_ns, 1500 * NS_PER_MS);
+	CHECK(url_parse(&url, "redis://db1", URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT(url.connect_timeout_ns, 0);
+	tap_case("leading zeros change no number, however many");
+	CHECK(url_parse(&url, "redis://db1:00000000000000000000007000/00000000000000000000000002",
+	    URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT(url.port, 7000);
+	CHECK_INT(url.db, 2);
+}
+
+/* P97: a password of someone who forgot to encode it must not end up in a log. The usual ones come
+ * from `openssl rand -base64`, which knows / and +. */
+static void
+test_secrets(void)
+{
+	static const char *const texts[] = {
+	    "redis://ann:hush/hush@db1",
+	    "redis://:hush/hush@db1:6379/0",
+	    "redis://ann:hush?hush@db1",
+	    "redis://ann:12?hush@db1",
+	    "redis://ann:12/hush@db1",
+	    "redis://ann:12?hush=hush@db1",
+	    "redis://ann:hush#hush@db1:x",
+	    "redis://ann:hush@db1:x",
+	    "redis://ann:hush@db1/x",
+	    "redis://ann:hush@[::1",
+	    "redis://ann:hush@db1?nonsense",
+	    "rediss://ann:hush@db1",
+	    "http://ann:hush@db1",
+	    "ann:hush@db1",
+	    "redis:ann:hush@db1",
+	    "redis:/ann:hush@://db1",
+	    "unix://ann:hush@db1",
+	};
+	for (size_t i = 0; i < COUNT_OF(texts); i++) {
+		struct url url;
+		struct problem problem = {""};
+		tap_case("P97: no password in what is said about %s", texts[i]);
+		if (url_parse(&url, texts[i], URL_REFUSE_UNKNOWN_KEYS, &problem)) {
+			char shown[1024];
+			url_print(&url, shown, sizeof shown);
+			CHECK_HAS_NOT(shown, "hush");
+		} else {
+			CHECK(problem.text[0] != '\0');
+			CHECK_HAS_NOT(problem.text, "hush");
+		}
+	}
+}
+
+static void
+test_find_password(void)
+{
+	static const struct {
+		const char *text, *password; /* NULL: none */
+	} rows[] = {
+	    {"redis://ann:hush@db1", "hush"},
+	    {"redis://:hush@db1:6379/0", "hush"},
+	    {"redis://ann:a:b@db1", "a:b"},
+	    {"redis://ann:a@b@db1", "a@b"},
+	    {"redis://ann:%40%2f@db1", "%40%2f"},
+	    {"redis://ann:@db1", ""},
+	    {"rediss://ann:hush@db1", "hush"},
+	    {"http://ann:hush@db1", "hush"},
+	    {"unix://ann:hush@/run/x", "hush"},
+	    {"redis://ann:hush@db1?x=a:b@c", "hush"},
+	    {"redis://db1:6379", NULL},
+	    {"redis://db1", NULL},
+	    {"redis://ann@db1:6379", NULL},
+	    {"redis://[::1]:6379", NULL},
+	    {"unix:///run/a:b@c", NULL},
+	    {"redis://db1/0?x=a:b@c", NULL},
+	    {"db1", NULL},
+	    {"", NULL},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char text[256];
+		size_t length = 12345;
+		snprintf(text, sizeof text, "%s", rows[i].text);
+		tap_case("where the password stands in %s", rows[i].text);
+		char *found = url_find_password(text, &length);
+		CHECK((found != NULL) == (rows[i].password != NULL));
+		if (found == NULL || rows[i].password == NULL)
+			continue;
+		CHECK_INT((int64_t)length, (int64_t)strlen(rows[i].password));
+		CHECK(strncmp(found, rows[i].password, strlen(rows[i].password)) == 0);
+		CHECK(found >= text && found + length < text + strlen(text));
+	}
+}
+
+/* Whatever it is given it does not crash (ASan, UBSan), and it takes nothing that it would not take
+ * again from its own print-out. */
+static void
+test_random(void)
+{
+	static const char *const pieces[] = {"redis://", "unix://", "/", ":", "@", "[", "]", "?",
+	    "db=", "&", "%", "%4", "%41", "=", "0", "6379", "a", "::1", "\xff", " ",
+	    "connect-timeout=", "1s"};
+	uint64_t random = 99;
+	int taken = 0;
+	tap_case(
+	    "50,000 random URLs: those taken are printed as what is taken again, and is the same");
+	for (int i = 0; i < 50000 && !tap_failed(); i++) {
+		struct url url, again;
+		struct problem problem;
+		char text[256] = "", shown[1024];
+		size_t used = (size_t)snprintf(text, sizeof text, "%s",
+		    tap_random_below(&random, 8) ? pieces[tap_random_below(&random, 2)] : "");
+		for (int64_t k = tap_random_below(&random, 12); k > 0; k--)
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s",
+			    pieces[tap_random_below(&random, COUNT_OF(pieces))]);
+		tap_note("%s", text);
+		if (!url_parse(&url, text, URL_REFUSE_UNKNOWN_KEYS, &problem)) {
+			CHECK(problem.text[0] != '\0');
+			continue;
+		}
+		taken++;
+		url_print(&url, shown, sizeof shown);
+		/* What is printed is decoded: only plain parts can be read again. */
+		if (strpbrk(url.user, "@:/?%") || strpbrk(url.host, "@/?%[]") ||
+		    strpbrk(url.path, "?%") || url.has_password)
+			continue;
+		tap_note("%s, printed as %s", text, shown);
+		if (!CHECK(url_parse(&again, shown, URL_REFUSE_UNKNOWN_KEYS, &problem)))
+			continue;
+		CHECK_TEXT(again.user, url.user);
+		CHECK_TEXT(again.host, url.host);
+		CHECK_TEXT(again.path, url.path);
+		CHECK_INT(again.port, url.port);
+		CHECK_INT(again.db, url.db);
+	}
+	CHECK(taken > 2000);
+}
+
+int
+main(void)
+{
+	test_redis();
+	test_unix();
+	test_refused();
+	test_query();
+	test_secrets();
+	test_find_password();
+	test_random();
+	return tap_end();
+}

@@ -45,6 +45,7 @@ static const struct {
     {"a surrogate", "\xed\xa0\x80", "\\xed\\xa0\\x80"},
     {"the last surrogate", "\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
     {"beyond U+10FFFF", "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+    {"beyond, with a first byte that UTF-8 never has", "\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
     {"bytes that UTF-8 never has", "\xf5\xff\xfe\xc0\xc1", "\\xf5\\xff\\xfe\\xc0\\xc1"},
     {"an overlong escape of two bytes", "\xc0\x9b", "\\xc0\\x9b"},
     {"an overlong slash of two bytes", "\xc1\xaf", "\\xc1\\xaf"},

@@ -179,6 +179,35 @@ assert_status() {
 	kill -KILL "$exporter"
 }
 
+@test "a dlock inside COMMAND, and all that it runs, is gone too when the outer lock is lost; the inner lock ends" {
+	local nap outer inner
+	nap=$(unique_sleep)
+	echo "$nap" >nap
+	# shellcheck disable=SC2016 # for the shell inside
+	start_dlock --ttl 2s --kill-after 200ms outer "$DLOCK" --ttl 3s inner \
+		sh -c 'trap "" TERM; (setsid sleep "$(cat nap)" &); sleep "$(cat nap)" & while :; do sleep 0.05; done'
+	wait_until 3s argv_count "$nap" 2
+	running "$OUTER"
+	redis DEL lock:outer >/dev/null
+	assert_status 79
+	argv_gone "$nap"
+	no_marked_dlock
+	wait_until 3500ms free inner
+}
+
+@test "a tree in a pid namespace of its own, under an init that ignores everything, is gone too" {
+	local nap
+	nap=$(unique_sleep)
+	echo "$nap" >nap
+	# shellcheck disable=SC2016 # for the shell inside
+	start_dlock --ttl 2s --kill-after 200ms job unshare -pf \
+		sh -c 'trap "" TERM; (setsid sleep "$(cat nap)" &); while :; do sleep 0.05; done'
+	wait_until 3s argv_count "$nap" 1
+	redis DEL lock:job >/dev/null
+	assert_status 79
+	argv_gone "$nap"
+}
+
 @test "neighbours of the same group and session are not COMMAND's tree" {
 	local neighbour
 	# shellcheck disable=SC2016 # for the shell inside

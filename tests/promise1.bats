@@ -350,3 +350,31 @@ births_over() {
 generations_over() {
 	[ "$("$TOOLS/refork" -n generations | cut -d' ' -f1)" -gt "$1" ]
 }
+
+@test "dead before free: a line of 500 processes, each the child of the one before, all ignoring TERM (S19)" {
+	# The shell, its job and its daemon are at the far end.
+	W=$WORK/witness
+	mkdir -p "$W/stamps"
+	NAP=$(unique_sleep)
+	echo "$NAP" >"$W/nap"
+	start_dlock -vv --ttl 2s job "$TOOLS/chain" 500 env LD_PRELOAD="$TOOLS/witness_preload.so" \
+		WITNESS_DIR="$W/stamps" W="$W" sh -c "$(witness_script)"
+	wait_until 5s chain_complete
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	assert_dead_in_time 2000 "a line of 500"
+	assert_nothing_confirmed_since_settle
+	assert_lost
+}
+
+# As witness_complete, which asks for the whole tree and takes too long with so many.
+chain_complete() {
+	local pid
+	WITNESSES=()
+	for pid in "$W/shell" "$W/job" "$W/daemon"; do
+		[ -s "$pid" ] || return 1
+		WITNESSES+=("$(cat "$pid")")
+		alive "${WITNESSES[-1]}" && [ -s "$W/stamps/${WITNESSES[-1]}" ] || return 1
+	done
+}

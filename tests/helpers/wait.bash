@@ -77,7 +77,7 @@ show_scene() {
 	echo "--- processes"
 	pids=$(marked_pids)
 	# shellcheck disable=SC2086 # one word a pid
-	[ -z "$pids" ] || ps -o pid,ppid,pgid,sid,stat,comm,args -p ${pids//$'\n'/,} || true
+	[ -z "$pids" ] || ps -o pid,ppid,pgid,sid,stat,comm,args -p ${pids//$'\n'/,} | cut -c 1-200 | head -n 60
 	echo "--- keys"
 	if [ -n "${REDIS_SOCK:-}" ]; then
 		timeout 2 redis-cli -s "$REDIS_SOCK" --raw EVAL "

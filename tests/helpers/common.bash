@@ -30,6 +30,7 @@ ROOT_DIR=${TESTS_DIR%/*}
 : "${TOOLS:=$ROOT_DIR/build/tools}"
 export DLOCK DLOCK_TEST_BUILD TOOLS
 
+bats_require_minimum_version 1.5.0
 BATS_LIBS=${BATS_LIB_PATH:-/usr/lib/bats}
 load "$BATS_LIBS/bats-support/load.bash"
 load "$BATS_LIBS/bats-assert/load.bash"

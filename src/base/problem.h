@@ -6,12 +6,19 @@
 #ifndef DLOCK_BASE_PROBLEM_H
 #define DLOCK_BASE_PROBLEM_H
 
+#include <stdbool.h>
+
 struct problem {
 	char text[512];
+	bool is_system; /* this machine has run out of something; nobody else is to blame */
 };
 
 /* Sets the sentence; a longer one is cut. */
 void
 problem_set(struct problem *problem, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "WHAT: reason", or the reason alone where `what` is NULL, for an error that a system call gave. */
+void
+problem_set_errno(struct problem *problem, const char *what, int error);
 
 #endif

@@ -81,8 +81,7 @@ job_run(const struct job_settings *settings)
 		return status;
 	}
 	lock_init(&job.lock, settings->store, &settings->lock, settings->seed);
-	status = waiter_acquire(&job);
-	if (status != 0)
+	if (!waiter_acquire(&job, &status))
 		return status;
 	message_verbose("acquired '%s' after %s, fence %s", settings->name,
 	    value_print_duration(waited, sizeof waited,

@@ -4,6 +4,8 @@
 #include "job/keeper.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,11 +15,13 @@
 #include "job/relay.h"
 #include "job/words.h"
 #include "run/descriptors.h"
+#include "run/proc.h"
 #include "run/testing.h"
 
 /* While it gives the lock back nothing needs killing, but a stop must not last. */
 #define RELEASE_WAKE_NS (100 * NS_PER_MS)
 #define WAKE_LEAST_NS (20 * NS_PER_MS)
+#define WAKE_OUTER_TRIES 5
 static _Noreturn void
 end_runner(struct job *job);
 
@@ -146,7 +150,31 @@ on_command_stopped(void *context, int number)
 {
 	struct job *job = context;
 	const struct message stopped = {.kind = MESSAGE_STOPPED, .number = number};
+	atomic_store(&job->channel.page->stopped, true);
 	channel_send(job->channel_watch.fd, &stopped);
+}
+
+/* OUTER has stopped as COMMAND did, and must go on as it does: nobody else may know of it (CONT to
+ * COMMAND alone, or the lock was lost while the job was suspended). It may be just about to stop,
+ * so it is looked at again. */
+static void
+wake_outer(struct job *job)
+{
+	struct process outer;
+	if (!atomic_exchange(&job->channel.page->stopped, false))
+		return;
+	for (int i = 0; i < WAKE_OUTER_TRIES; i++) {
+		kill(job->outer, SIGCONT);
+		poll(NULL, 0, 1);
+		if (!proc_read(proc_listed(job->outer), &outer) || !outer.stopped)
+			return;
+	}
+}
+
+static void
+on_command_continued(void *context)
+{
+	wake_outer(context);
 }
 
 static void
@@ -228,6 +256,7 @@ end_runner(struct job *job)
 		last_word.kind = MESSAGE_SIGNALED;
 	}
 	channel_send(job->channel_watch.fd, &last_word);
+	wake_outer(job);
 	_exit(0);
 }
 
@@ -282,6 +311,7 @@ start_command(struct job *job)
 	static const struct command_events events = {
 	    .failed = on_command_failed,
 	    .stopped = on_command_stopped,
+	    .continued = on_command_continued,
 	    .ended = on_command_ended,
 	    .finished = on_command_finished,
 	    .killing = on_command_killing,

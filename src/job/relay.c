@@ -14,7 +14,7 @@ static void
 see_signal(struct job *job, enum forward_witness witness, int number, int code, int sender)
 {
 	/* Its own medicine is not given back to COMMAND. */
-	if (sender > 0 && sender == job->command.pid)
+	if (sender > 0 && (sender == job->command.pid || sender == getpid()))
 		return;
 	bool from_group = sender > 0 && getpgid(sender) == getpgrp();
 	forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());

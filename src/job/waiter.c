@@ -3,8 +3,10 @@
 
 #include "job/waiter.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/message.h"
 #include "exits.h"
@@ -70,11 +72,11 @@ explain_failure(struct job *job)
 	}
 	message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
 	    problem);
-	return EXIT_UNREACHABLE;
+	return job->lock.problem.is_system ? EXIT_SYSTEM : EXIT_UNREACHABLE;
 }
 
-int
-waiter_acquire(struct job *job)
+bool
+waiter_acquire(struct job *job, int *status)
 {
 	const struct job_settings *settings = job->settings;
 	struct instant now = clock_now();
@@ -88,12 +90,18 @@ waiter_acquire(struct job *job)
 	lock_acquire(&job->lock, now);
 	while (job->lock.state != LOCK_HELD && job->lock.state != LOCK_FAILED &&
 	    job->lock.state != LOCK_RELEASED) {
-		if (job_turn(job) != 0)
-			return EXIT_SYSTEM;
+		if (job_turn(job) != 0) {
+			message_error("cannot wait for '%s': %s", settings->name, strerror(errno));
+			*status = EXIT_SYSTEM;
+			return false;
+		}
 	}
 	loop_stop_timer(job->loop, &job->wait_notice);
 	loop_unwatch(job->loop, &job->signal_watch);
 	if (job->ended_by != 0)
 		signals_die_of(job->ended_by);
-	return job->lock.state == LOCK_HELD ? 0 : explain_failure(job);
+	if (job->lock.state == LOCK_HELD)
+		return true;
+	*status = explain_failure(job);
+	return false;
 }

@@ -7,9 +7,9 @@
 
 #include "job/job_parts.h"
 
-/* 0: the lock is held. Else dlock's exit status, and it has been explained; or this process dies of
- * a signal that ended the wait. */
-int
-waiter_acquire(struct job *job);
+/* True: the lock is held. False: it is not, that has been explained, and *status is dlock's exit
+ * status, which may well be 0 (-E 0). Or this process dies of a signal that ended the wait. */
+bool
+waiter_acquire(struct job *job, int *status);
 
 #endif

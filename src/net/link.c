@@ -117,7 +117,7 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 	if (link->reader == NULL)
 		link->reader = reader_new();
 	if (link->reader == NULL || reader_reset(link->reader) != 0) {
-		problem_set(&link->problem, "out of memory");
+		problem_set_errno(&link->problem, NULL, ENOMEM);
 		fail_soon(link);
 		return;
 	}
@@ -133,8 +133,8 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 	link->state = LINK_RESOLVING;
 	link->addresses.count = 0;
 	if (resolve_start(&link->resolver, link->url->host, link->url->port) != 0) {
-		problem_set(&link->problem, "cannot look up '%s': %s", link->url->host,
-		    strerror(errno));
+		problem_set_errno(&link->problem, "cannot start a name look-up", errno);
+		link->problem.is_system = true;
 		fail_soon(link);
 	} else if (fall_back && link->last_good.count > 0) {
 		struct instant now = clock_now();
@@ -212,7 +212,7 @@ try_next_address(struct link *link)
 	while (link->next_address < link->addresses.count) {
 		size_t left = link->addresses.count - link->next_address;
 		if (begin_to_connect(link, link->next_address++) != 0) {
-			problem_set(&link->problem, "%s", strerror(errno));
+			problem_set_errno(&link->problem, NULL, errno);
 			continue;
 		}
 		if (left > 1) {
@@ -234,7 +234,7 @@ on_connected(struct link *link)
 	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
 		error = errno;
 	if (error != 0) {
-		problem_set(&link->problem, "%s", strerror(error));
+		problem_set_errno(&link->problem, NULL, error);
 		drop_socket(link);
 		try_next_address(link);
 		return;
@@ -261,7 +261,7 @@ flush(struct link *link)
 			return 0;
 		}
 		if (sent < 0) {
-			problem_set(&link->problem, "%s", strerror(errno));
+			problem_set_errno(&link->problem, NULL, errno);
 			return -1;
 		}
 		link->out_sent += (size_t)sent;
@@ -272,26 +272,25 @@ flush(struct link *link)
 }
 
 bool
-link_send(struct link *link, int argc, const char *const *argv)
+link_append(struct link *link, int argc, const char *const *argv)
 {
-	long length = reader_format(link->out + link->out_used, sizeof link->out - link->out_used,
-	    argc, argv);
+	size_t room = sizeof link->out - link->out_used;
+	long length = reader_format(link->out + link->out_used, room, argc, argv);
 	if (length < 0 || link->state != LINK_OPEN)
 		return false;
 	link->out_used += (size_t)length;
-	if (flush(link) != 0) {
+	return true;
+}
+
+void
+link_flush(struct link *link)
+{
+	if (link->state == LINK_OPEN && flush(link) != 0) {
 		/* Told from the loop: the socket is readable now, with the error or the end. */
 		link->out_used = link->out_sent = 0;
 		link->watch.events = POLLIN;
 		shutdown(link->watch.fd, SHUT_RDWR);
 	}
-	return true;
-}
-
-bool
-link_all_sent(const struct link *link)
-{
-	return link->out_used == 0;
 }
 
 static void

@@ -97,15 +97,15 @@ link_init(struct link *link, struct loop *loop, const struct url *url,
 void
 link_open(struct link *link, struct instant deadline, bool fall_back);
 
-/* Appends a command and sends what the socket takes; the rest follows from the loop. False, and
- * nothing sent, when it is longer than LINK_MAX_REQUEST. A lost connection is told by failed,
- * from the loop. The arguments are plain strings. */
+/* Appends a command, whose arguments are plain strings, to what link_flush sends: several together
+ * are one pipeline. False, and nothing appended, when all is longer than LINK_MAX_REQUEST. */
 bool
-link_send(struct link *link, int argc, const char *const *argv);
+link_append(struct link *link, int argc, const char *const *argv);
 
-/* Have all bytes of the commands been given to the kernel? */
-bool
-link_all_sent(const struct link *link);
+/* Sends what the socket takes; the rest follows from the loop. A lost connection is told by failed,
+ * from the loop. */
+void
+link_flush(struct link *link);
 
 /* Closes at once and calls nobody back. */
 void

@@ -63,11 +63,14 @@ static bool
 parse_number(struct span digits, int least, int most, const char *what, int *number,
     struct problem *problem)
 {
-	char text[16];
+	char text[64];
 	int64_t value;
 	struct problem why;
-	snprintf(text, sizeof text, "%.*s", (int)(digits.length < 15 ? digits.length : 15),
-	    digits.start);
+	if (digits.length >= sizeof text) {
+		problem_set(problem, "bad %s in the server URL: too long", what);
+		return false;
+	}
+	snprintf(text, sizeof text, "%.*s", (int)digits.length, digits.start);
 	if (!value_parse_count(text, least, most, &value, &why)) {
 		problem_set(problem, "bad %s in the server URL: %s", what, why.text);
 		return false;
@@ -183,6 +186,12 @@ parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
 {
 	size_t length = strcspn(rest, "/?");
 	struct span place = {rest, length};
+	if (strchr(rest + length, '@') != NULL) {
+		/* What follows would be quoted as a bad port or db, and is half a password. */
+		problem_set(problem,
+		    "an @ after a / or ? in the server URL: in user and password write / as %%2F and ? as %%3F");
+		return false;
+	}
 	/* The last @: a password with an unescaped one in it still works. */
 	for (size_t i = length; i-- > 0;) {
 		if (rest[i] == '@') {
@@ -280,12 +289,8 @@ url_find_password(char *text, size_t *length)
 	if (start == NULL)
 		return NULL;
 	start += 3;
-	size_t authority = strcspn(start, "/?");
-	char *at = NULL;
-	for (size_t i = 0; i < authority; i++) {
-		if (start[i] == '@')
-			at = start + i;
-	}
+	/* The last @, wherever it stands: a password with a bare / in it is still one. */
+	char *at = strrchr(start, '@');
 	if (at == NULL)
 		return NULL;
 	char *colon = memchr(start, ':', (size_t)(at - start));

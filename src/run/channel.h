@@ -25,6 +25,7 @@ enum phase {
 struct page {
 	_Atomic int64_t guard_at_ns; /* when OUTER must act; INT64_MAX: never */
 	_Atomic int phase;           /* enum phase */
+	_Atomic bool stopped; /* COMMAND is stopped: the news may be old when OUTER reads it */
 };
 
 enum message_kind {

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/urgency.h"
+
 #define PULSE_NS NS_PER_MS
 
 static void
@@ -63,23 +65,23 @@ close_failure(struct command *command)
 	command->failure_watch.fd = -1;
 }
 
-/* True: COMMAND was not executed, and that has been told. */
+/* True: COMMAND was not executed, and that has been told, now or before. */
 static bool
 check_failure(struct command *command)
 {
 	struct problem problem;
 	int status;
 	if (command->failure_watch.fd < 0)
-		return false;
+		return command->failed;
 	int answer =
 	    spawn_read_failure(command->failure_watch.fd, command->plan, &status, &problem);
 	if (answer == 0)
 		return false;
 	close_failure(command);
-	command->executed = answer > 0;
-	if (answer < 0)
+	command->failed = answer < 0;
+	if (command->failed)
 		command->events->failed(command->context, status, &problem);
-	return answer < 0;
+	return command->failed;
 }
 
 static void
@@ -127,10 +129,16 @@ void
 command_reap(struct command *command, struct instant now)
 {
 	siginfo_t info = {0};
-	/* Only COMMAND's own stop is of interest, and only COMMAND is our child by fork. */
-	if (command->pid > 0 && waitid(P_PID, (id_t)command->pid, &info, WSTOPPED | WNOHANG) == 0 &&
-	    info.si_pid != 0)
-		command->events->stopped(command->context, info.si_status);
+	/* Only COMMAND's own stops are of interest, and only COMMAND is our child by fork. */
+	while (command->pid > 0 &&
+	    waitid(P_PID, (id_t)command->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+	    info.si_pid != 0) {
+		if (info.si_code == CLD_CONTINUED)
+			command->events->continued(command->context);
+		else
+			command->events->stopped(command->context, info.si_status);
+		info.si_pid = 0;
+	}
 	tree_reap(&command->tree);
 	check_finished(command, now);
 }
@@ -175,6 +183,7 @@ command_end(struct command *command, int number, struct instant kill_at, struct 
 		return;
 	}
 	command->state = COMMAND_ENDING;
+	urgency_raise(); /* KILL must come on time */
 	loop_set_timer(command->loop, &command->grace, kill_at);
 	command_signal_tree(command, number);
 	check_finished(command, now);
@@ -216,6 +225,7 @@ command_kill(struct command *command, int64_t insist_ns, struct instant now)
 		command->patience_until = instant_plus(now, COMMAND_PATIENCE_NS);
 		loop_stop_timer(command->loop, &command->grace);
 		command->events->killing(command->context);
+		urgency_raise();
 	}
 	sweep(command, insist_ns, now);
 }

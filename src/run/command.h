@@ -41,6 +41,8 @@ struct command_events {
 	void (*failed)(void *context, int status, const struct problem *problem);
 	/* COMMAND has stopped by this signal; its descendants may run on. */
 	void (*stopped)(void *context, int number);
+	/* COMMAND has been continued. */
+	void (*continued)(void *context);
 	/* COMMAND itself has ended; by_signal: of signal `value`, else with status `value`. */
 	void (*ended)(void *context, bool by_signal, int value, struct instant now);
 	/* After command_end or command_kill: COMMAND_GONE or COMMAND_STUCK is reached. */
@@ -56,8 +58,8 @@ struct command {
 	void *context;
 	enum command_state state;
 	struct tree tree;
-	pid_t pid;     /* 0: not started, or reaped */
-	bool executed; /* exec has succeeded */
+	pid_t pid;   /* 0: not started, or reaped */
+	bool failed; /* it was not executed, and that has been told */
 	struct watch failure_watch;
 	struct timer grace; /* then KILL */
 	struct timer pulse; /* between two passes of a sweep */

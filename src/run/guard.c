@@ -14,6 +14,7 @@
 #include "exits.h"
 #include "run/descriptors.h"
 #include "run/testing.h"
+#include "run/urgency.h"
 
 /* RUNNER, when it is already killing, has this much time from guard_at on. */
 #define RUNNER_RESPITE_NS (2 * NS_PER_S)
@@ -51,6 +52,7 @@ end_by_force(struct guard *guard, const char *why)
 	struct tree *tree = guard->settings->tree;
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
 	int left;
+	urgency_raise();
 	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
 		poll(NULL, 0, 1);
 	message_error("lost '%s': %s", guard->settings->name, why);
@@ -71,7 +73,8 @@ hear_runner(struct guard *guard)
 	while ((status = channel_receive(guard->channel_watch.fd, &message)) > 0) {
 		switch ((enum message_kind)message.kind) {
 		case MESSAGE_STOPPED:
-			signals_stop_like(message.number);
+			if (atomic_load(&guard->settings->channel->page->stopped))
+				signals_stop_like(message.number);
 			break;
 		case MESSAGE_EXITED:
 		case MESSAGE_SIGNALED:
@@ -102,6 +105,7 @@ check_runner(struct guard *guard)
 	if (waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG) != 0 ||
 	    info.si_pid == 0)
 		return;
+	guard->settings->tree->known = 0;
 	hear_runner(guard);
 	end_by_force(guard, "the process that renewed it was killed; its command has been killed");
 }
@@ -128,6 +132,7 @@ spare_runner(struct guard *guard, struct instant now)
 {
 	if (guard->respite_until.ns == INT64_MAX)
 		guard->respite_until = instant_plus(now, RUNNER_RESPITE_NS);
+	urgency_raise();
 	tree_signal(guard->settings->tree, guard->settings->runner, SIGKILL);
 	loop_set_timer(&guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
 }

@@ -31,11 +31,87 @@ read_file(const char *path, char *out, size_t size)
 	return total;
 }
 
+/* Where in an NSpid line of /proc/PID/status (the numbers that a process has in each namespace, from
+ * that of /proc inwards) our own namespace stands; 0: it is that of /proc, nothing is translated. */
+static int our_column;
+
+/* The numbers in the NSpid line of process `listed`; how many there are. */
+static int
+read_namespaces(const char *listed, pid_t *pids, int size)
+{
+	char path[40], text[4096];
+	int count = 0;
+	snprintf(path, sizeof path, "/proc/%s/status", listed);
+	if (read_file(path, text, sizeof text) <= 0)
+		return 0;
+	char *at = strstr(text, "\nNSpid:");
+	if (at == NULL)
+		return 0;
+	for (at += strlen("\nNSpid:"); count < size && *at == '\t';)
+		pids[count++] = (pid_t)strtol(at + 1, &at, 10);
+	return count;
+}
+
+#define DEEPEST 33 /* pid namespaces are nested 32 deep at most (pid_namespaces(7)) */
+
+static pid_t
+translate(pid_t listed)
+{
+	char number[16];
+	pid_t pids[DEEPEST];
+	if (our_column == 0)
+		return listed;
+	snprintf(number, sizeof number, "%d", (int)listed);
+	return read_namespaces(number, pids, DEEPEST) > our_column ? pids[our_column] : 0;
+}
+
 bool
-proc_read(pid_t pid, struct process *process)
+proc_open(void)
+{
+	char link[32];
+	pid_t pids[DEEPEST];
+	ssize_t length = readlink("/proc/self", link, sizeof link - 1);
+	if (length <= 0)
+		return false;
+	link[length] = '\0';
+	our_column = 0;
+	if (strtol(link, NULL, 10) == (long)getpid())
+		return true;
+	int count = read_namespaces("self", pids, DEEPEST);
+	if (count < 2 || pids[count - 1] != getpid())
+		return false;
+	our_column = count - 1;
+	return true;
+}
+
+struct search {
+	pid_t wanted;
+	pid_t found;
+};
+
+static void
+check_number(void *context, pid_t listed)
+{
+	struct search *search = context;
+	if (search->found == 0 && translate(listed) == search->wanted)
+		search->found = listed;
+}
+
+pid_t
+proc_listed(pid_t pid)
+{
+	struct search search = {.wanted = pid};
+	if (our_column == 0)
+		return pid;
+	proc_for_each(check_number, &search);
+	return search.found;
+}
+
+bool
+proc_read(pid_t listed, struct process *process)
 {
 	char path[40], text[1024];
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)listed);
 	if (read_file(path, text, sizeof text) <= 0)
 		return false;
 	/* The name, in brackets, may hold anything: fields are counted from its end. */
@@ -48,8 +124,10 @@ proc_read(pid_t pid, struct process *process)
 	if (field[22] == NULL)
 		return false;
 	*process = (struct process){
-	    .pid = pid,
+	    .pid = translate(listed),
+	    .listed = listed,
 	    .parent = (pid_t)strtol(field[4], NULL, 10),
+	    .stopped = *field[3] == 'T',
 	    .zombie = *field[3] == 'Z' || *field[3] == 'X',
 	    .started = strtoull(field[22], NULL, 10),
 	};
@@ -58,7 +136,7 @@ proc_read(pid_t pid, struct process *process)
 
 /* By getdents64(2): opendir(3) allocates. */
 void
-proc_for_each(void (*visit)(void *context, pid_t pid), void *context)
+proc_for_each(void (*visit)(void *context, pid_t listed), void *context)
 {
 	static char entries[32768] __attribute__((aligned(8)));
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,17 +156,6 @@ proc_for_each(void (*visit)(void *context, pid_t pid), void *context)
 	close(fd);
 }
 
-bool
-proc_is_ours(void)
-{
-	char link[32];
-	ssize_t length = readlink("/proc/self", link, sizeof link - 1);
-	if (length <= 0)
-		return false;
-	link[length] = '\0';
-	return strtol(link, NULL, 10) == (long)getpid();
-}
-
 struct child_list {
 	pid_t *pids;
 	int count;
@@ -98,16 +165,16 @@ struct child_list {
 static void
 add_child(struct child_list *list, pid_t pid)
 {
-	if (list->count < list->size)
+	if (pid != 0 && list->count < list->size)
 		list->pids[list->count++] = pid;
 }
 
 static void
-add_if_child(void *context, pid_t pid)
+add_if_child(void *context, pid_t listed)
 {
 	struct process process;
-	if (proc_read(pid, &process) && process.parent == getpid())
-		add_child(context, pid);
+	if (proc_read(listed, &process) && process.parent == proc_listed(getpid()))
+		add_child(context, process.pid);
 }
 
 int
@@ -123,12 +190,12 @@ proc_list_children(pid_t *pids, int size) // NOLINT(readability-non-const-parame
 	char *at = text;
 	for (;;) {
 		char *end;
-		long pid = strtol(at, &end, 10);
+		long listed = strtol(at, &end, 10);
 		if (end == at)
 			break;
 		/* A number cut off by the end of the buffer is left for the next time. */
 		if (*end != '\0')
-			add_child(&list, (pid_t)pid);
+			add_child(&list, translate((pid_t)listed));
 		at = end;
 	}
 	return list.count;
@@ -138,7 +205,7 @@ bool
 proc_has_pending(pid_t pid, int number)
 {
 	char path[40], text[4096];
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/status", (int)proc_listed(pid));
 	if (read_file(path, text, sizeof text) <= 0)
 		return false;
 	static const char *const fields[] = {"\nSigPnd:", "\nShdPnd:"};

@@ -9,25 +9,31 @@
 #include <sys/types.h>
 
 struct process {
-	pid_t pid;
-	pid_t parent;
+	pid_t pid;    /* as this process sees it; 0: not in its namespace */
+	pid_t listed; /* as /proc names it */
+	pid_t parent; /* likewise */
+	bool stopped;
 	bool zombie;                /* no signal reaches it any more */
 	unsigned long long started; /* clock ticks since boot: one user of a pid from the next */
 };
 
-/* Does /proc show this process, by the number that it has itself? One of another pid namespace
- * (unshare -p without a new mount) shows other numbers: signals sent by them would hit strangers.
- */
+/* Can /proc be used? It may be that of another pid namespace (unshare -p without a new mount): then
+ * its numbers are translated, because signals sent by them would hit strangers. False: there is
+ * none, or it does not show this process. To be called first. */
 bool
-proc_is_ours(void);
+proc_open(void);
 
-/* Reads /proc/PID/stat. False: there is no such process. */
+/* Reads what /proc says under the number `listed`. False: there is no such process. */
 bool
-proc_read(pid_t pid, struct process *process);
+proc_read(pid_t listed, struct process *process);
 
-/* Calls visit for each process, in the order of their numbers. */
+/* The number under which /proc lists process `pid`; 0: none. */
+pid_t
+proc_listed(pid_t pid);
+
+/* Calls visit for each process, in the order of their numbers in /proc. */
 void
-proc_for_each(void (*visit)(void *context, pid_t pid), void *context);
+proc_for_each(void (*visit)(void *context, pid_t listed), void *context);
 
 /* The children of this process, which has one thread, zombies included; at most `size` of them.
  * Returns how many. */

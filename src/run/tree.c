@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "run/proc.h"
+#include "run/urgency.h"
 
 /* More processes than this are signalled in part; the sweep gets them all. Untouched pages of the
  * table cost nothing. */
@@ -57,17 +58,9 @@ void
 tree_init(struct tree *tree)
 {
 	memset(tree, 0, sizeof *tree);
-	tree->can_list = proc_is_ours();
+	tree->can_list = proc_open();
 	if (has_children() && tree->can_list)
 		tree->bystander_count = proc_list_children(tree->bystanders, TREE_MAX_BYSTANDERS);
-}
-
-void
-tree_init_new(struct tree *tree)
-{
-	bool can_list = tree->can_list;
-	memset(tree, 0, sizeof *tree);
-	tree->can_list = can_list;
 }
 
 int
@@ -139,6 +132,8 @@ tree_sweep(struct tree *tree)
 				continue;
 			if (kill(children[i], SIGKILL) != 0 && errno == EPERM)
 				tree->denied++;
+			else
+				urgency_lend(children[i]);
 		}
 		for (int i = 0; i < count; i++) {
 			if (is_bystander(tree, children[i]))
@@ -161,30 +156,30 @@ tree_sweep(struct tree *tree)
 /* -- the whole tree --------------------------------------------------------------------------- */
 
 static void
-add_to_table(void *context, pid_t pid)
+add_to_table(void *context, pid_t listed)
 {
 	int *count = context;
 	if (*count == TABLE_SIZE)
 		return;
 	struct entry *entry = &table[*count];
 	entry->below = false;
-	if (proc_read(pid, &entry->process) && !entry->process.zombie)
+	if (proc_read(listed, &entry->process) && !entry->process.zombie)
 		++*count;
 }
 
 /* /proc lists processes in the order of their numbers. */
 static struct entry *
-find_in_table(pid_t pid, int count)
+find_in_table(pid_t listed, int count)
 {
 	int low = 0, high = count;
 	while (low < high) {
 		int middle = low + (high - low) / 2;
-		if (table[middle].process.pid < pid)
+		if (table[middle].process.listed < listed)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && table[low].process.pid == pid ? &table[low] : NULL;
+	return low < count && table[low].process.listed == listed ? &table[low] : NULL;
 }
 
 /* Marks the descendants of `root`. Parents mostly have the lower number, so few passes do. */
@@ -195,7 +190,7 @@ mark_below(pid_t root, int count)
 	while (changed) {
 		changed = false;
 		for (int i = 0; i < count; i++) {
-			if (table[i].below || table[i].process.pid == root)
+			if (table[i].below || table[i].process.listed == root)
 				continue;
 			const struct entry *parent = find_in_table(table[i].process.parent, count);
 			table[i].below =
@@ -209,7 +204,7 @@ static bool
 is_still(const struct process *process)
 {
 	struct process now;
-	return proc_read(process->pid, &now) && now.started == process->started;
+	return proc_read(process->listed, &now) && now.started == process->started;
 }
 
 /* 0, or -1 and errno. A process that has gone counts as reached. */
@@ -245,9 +240,10 @@ tree_signal(struct tree *tree, pid_t root, int number)
 	int count = 0, sent = 0;
 	tree->denied = 0;
 	if (!tree->can_list)
-		return tree->known > 0 && kill(tree->known, number) == 0 ? 1 : 0;
+		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
+											     : 0;
 	proc_for_each(add_to_table, &count);
-	mark_below(root, count);
+	mark_below(proc_listed(root), count);
 	for (int i = 0; i < count; i++) {
 		if (!table[i].below)
 			continue;

@@ -36,10 +36,6 @@ struct tree {
 void
 tree_init(struct tree *tree);
 
-/* In a new process: it has no children yet, nobody is a bystander. */
-void
-tree_init_new(struct tree *tree);
-
 /* Makes the orphans of this process's descendants its children. 0, or -1 and errno. */
 int
 tree_become_subreaper(void);

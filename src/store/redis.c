@@ -142,15 +142,16 @@ on_opened(void *context)
 	redis->login_step = url->has_password ? LOGIN_AUTH : next_login_step(redis, LOGIN_AUTH);
 	redis->login_complaint.text[0] = '\0';
 	if (url->has_password && url->user[0] != '\0')
-		link_send(&redis->link, 3, with_user);
+		link_append(&redis->link, 3, with_user);
 	else if (url->has_password)
-		link_send(&redis->link, 2, without_user);
+		link_append(&redis->link, 2, without_user);
 	if (url->db != 0) {
 		snprintf(db, sizeof db, "%d", url->db);
-		link_send(&redis->link, 2, select);
+		link_append(&redis->link, 2, select);
 	}
-	link_send(&redis->link, 3, setname);
-	link_send(&redis->link, 1, time);
+	link_append(&redis->link, 3, setname);
+	link_append(&redis->link, 1, time);
+	link_flush(&redis->link);
 }
 
 static void
@@ -189,7 +190,7 @@ on_login_answer(struct redis_store *redis, const struct reply *reply)
 /* -- requests --------------------------------------------------------------------------------- */
 
 static void
-send_acquire(struct redis_store *redis, const char *mode)
+append_acquire(struct redis_store *redis, const char *mode)
 {
 	const struct redis_settings *settings = redis->settings;
 	char ttl[24], least_fence[24], not_after[24];
@@ -204,27 +205,27 @@ send_acquire(struct redis_store *redis, const char *mode)
 		(instant_between(redis->clock_at, redis->sent_at) +
 		    redis->request.answer_limit_ns) /
 		    NS_PER_US);
-	link_send(&redis->link, sizeof argv / sizeof *argv, argv);
+	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
 }
 
 static void
-send_renew(struct redis_store *redis)
+append_renew(struct redis_store *redis)
 {
 	char ttl[24];
 	const char *argv[] = {"EVAL", lua_renew, "1", redis->settings->keys->lock,
 	    redis->settings->token, ttl};
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(redis->request.ttl_ns));
-	link_send(&redis->link, sizeof argv / sizeof *argv, argv);
+	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
 }
 
 static void
-send_release(struct redis_store *redis)
+append_release(struct redis_store *redis)
 {
 	char rest[24];
 	const char *argv[] = {"EVAL", lua_release, "2", redis->settings->keys->lock,
 	    redis->settings->keys->info, redis->settings->token, rest};
 	snprintf(rest, sizeof rest, "%" PRId64, ms_from_ns(redis->request.rest_ns));
-	link_send(&redis->link, sizeof argv / sizeof *argv, argv);
+	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
 }
 
 /* On a connection that has logged in; another request may still be unanswered before it. */
@@ -244,21 +245,22 @@ send_request(struct redis_store *redis)
 	    instant_plus(now, redis->request.answer_limit_ns));
 	switch (redis->request.verb) {
 	case STORE_ACQUIRE:
-		send_acquire(redis, "try");
+		append_acquire(redis, "try");
 		break;
 	case STORE_TOUCH:
-		send_acquire(redis, "touch");
+		append_acquire(redis, "touch");
 		break;
 	case STORE_LOOK:
-		send_acquire(redis, "look");
+		append_acquire(redis, "look");
 		break;
 	case STORE_RENEW:
-		send_renew(redis);
+		append_renew(redis);
 		break;
 	case STORE_RELEASE:
-		send_release(redis);
+		append_release(redis);
 		break;
 	}
+	link_flush(&redis->link);
 }
 
 static void

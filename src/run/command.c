@@ -226,6 +226,9 @@ command_kill(struct command *command, int64_t insist_ns, struct instant now)
 		loop_stop_timer(command->loop, &command->grace);
 		command->events->killing(command->context);
 		urgency_raise();
+		/* All at once first: a sweep alone takes a turn of the scheduler for each level of the
+		 * tree. */
+		command_signal_tree(command, SIGKILL);
 	}
 	sweep(command, insist_ns, now);
 }

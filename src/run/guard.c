@@ -53,6 +53,8 @@ end_by_force(struct guard *guard, const char *why)
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
 	int left;
 	urgency_raise();
+	/* All at once first, as the sweep goes level by level. */
+	tree_signal(tree, getpid(), SIGKILL);
 	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
 		poll(NULL, 0, 1);
 	message_error("lost '%s': %s", guard->settings->name, why);

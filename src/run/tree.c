@@ -182,15 +182,16 @@ find_in_table(pid_t listed, int count)
 	return low < count && table[low].process.listed == listed ? &table[low] : NULL;
 }
 
-/* Marks the descendants of `root`. Parents mostly have the lower number, so few passes do. */
+/* Marks the descendants of `root`, but no bystanders and what is below them. Parents mostly have the lower number, so few passes do. */
 static void
-mark_below(pid_t root, int count)
+mark_below(const struct tree *tree, pid_t root, int count)
 {
 	bool changed = true;
 	while (changed) {
 		changed = false;
 		for (int i = 0; i < count; i++) {
-			if (table[i].below || table[i].process.listed == root)
+			if (table[i].below || table[i].process.listed == root ||
+			    is_bystander(tree, table[i].process.pid))
 				continue;
 			const struct entry *parent = find_in_table(table[i].process.parent, count);
 			table[i].below =
@@ -243,7 +244,7 @@ tree_signal(struct tree *tree, pid_t root, int number)
 		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
 											     : 0;
 	proc_for_each(add_to_table, &count);
-	mark_below(proc_listed(root), count);
+	mark_below(tree, proc_listed(root), count);
 	for (int i = 0; i < count; i++) {
 		if (!table[i].below)
 			continue;

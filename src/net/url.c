@@ -9,6 +9,7 @@
 #include "base/values.h"
 
 #define SCHEMES "redis://, unix://"
+#define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
 
 /* A run of the text that is being taken apart. */
 struct span {
@@ -250,13 +251,13 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 		    "server in clear (schemes: " SCHEMES ")");
 		return false;
 	}
-	const char *end = strstr(text, "://");
-	if (end == NULL)
+	size_t scheme = strspn(text, SCHEME_BYTES);
+	if (strncmp(text + scheme, "://", 3) != 0)
 		problem_set(problem, "not a server URL: no scheme in front (schemes: " SCHEMES ")");
 	else
 		problem_set(problem,
 		    "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
-		    (int)(end - text < 40 ? end - text : 40), text);
+		    (int)(scheme < 40 ? scheme : 40), text);
 	return false;
 }
 
@@ -289,12 +290,19 @@ url_find_password(char *text, size_t *length)
 	if (start == NULL)
 		return NULL;
 	start += 3;
-	/* The last @, wherever it stands: a password with a bare / in it is still one. */
-	char *at = strrchr(start, '@');
-	if (at == NULL)
-		return NULL;
-	char *colon = memchr(start, ':', (size_t)(at - start));
+	size_t authority = strcspn(start, "/?");
+	char *colon = memchr(start, ':', authority);
 	if (colon == NULL)
+		return NULL;
+	char *at = NULL;
+	for (char *byte = colon; byte < start + authority; byte++) {
+		if (*byte == '@')
+			at = byte;
+	}
+	/* None there: a password with a bare / or ? in it is still one. */
+	if (at == NULL)
+		at = strrchr(colon, '@');
+	if (at == NULL)
 		return NULL;
 	*length = (size_t)(at - colon - 1);
 	return colon + 1;

@@ -251,7 +251,7 @@ eval_calls() {
 	assert_between 2000 6000 "$(elapsed_ms "$before")" "milliseconds until dlock ended"
 	[ -e ended ]
 	[ "$STATUS" -eq 79 ]
-	grep -F "dlock: lost 'job': could not be confirmed since" "$DLOCK_LOG"
+	grep -F "dlock: lost 'job': could not be confirmed for" "$DLOCK_LOG"
 	run grep -i exclusiv "$DLOCK_LOG"
 	assert_failure
 }

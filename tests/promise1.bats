@@ -47,7 +47,7 @@ assert_lost() {
 	assert_dead_in_time 2000 "server frozen"
 	assert_nothing_confirmed_since_settle
 	assert_lost
-	grep -F "could not be confirmed since" "$DLOCK_LOG"
+	grep -F "could not be confirmed for" "$DLOCK_LOG"
 }
 
 @test "the first signal comes a grace before KILL, and only then: with the server frozen TERM at t0 + T - D - 2s - G (S27)" {

@@ -119,7 +119,7 @@ set_fence(struct options *options, const char *value, struct problem *problem)
 static bool
 set_min_fence(struct options *options, const char *value, struct problem *problem)
 {
-	return value_parse_count(value, 0, FENCE_BELOW - 2, &options->min_fence, problem);
+	return value_parse_count(value, 0, FENCE_BELOW - 1, &options->min_fence, problem);
 }
 
 static bool

@@ -48,7 +48,8 @@ struct job {
 	int value;      /* the signal, or the status */
 	bool not_executed;
 	bool lost;
-	bool lost_told;
+	struct instant lost_at;
+	bool loss_announced;
 	struct instant ended_at; /* INSTANT_NEVER: it still runs */
 };
 

@@ -69,14 +69,15 @@ on_lost(struct job *job, struct instant now)
 	    lease_kill_at(&settings->lock.terms, job->lock.t0));
 	if (!job->lost && job->stage != STAGE_RELEASING) {
 		job->lost = true;
+		job->lost_at = now;
 		if (settings->on_lost == ON_LOST_SIGNAL) {
 			command_signal_tree(&job->command, settings->first_signal);
+			words_announce_loss(job);
 		} else if (!testing_hook("no-kill")) {
 			job->stage = STAGE_ENDING;
 			command_end(&job->command, settings->first_signal, kill_at, now);
 		}
 	}
-	words_tell_loss(job, now);
 }
 
 /* Runs first on every wake-up. What has ended is reaped before its lease is judged: a command
@@ -248,9 +249,7 @@ end_runner(struct job *job)
 	if (job->lock.state == LOCK_RELEASED)
 		words_tell_release(job);
 	if (was_lost(job)) {
-		job->lock.explained = true;
-		words_tell_loss(job, clock_now());
-		words_tell_breach(job);
+		words_tell_loss(job);
 		last_word.number = EXIT_LOST;
 	} else if (job->by_signal) {
 		last_word.kind = MESSAGE_SIGNALED;

@@ -11,16 +11,6 @@
 #include "run/proc.h"
 
 static void
-see_signal(struct job *job, enum forward_witness witness, int number, int code, int sender)
-{
-	/* Its own medicine is not given back to COMMAND. */
-	if (sender > 0 && (sender == job->command.pid || sender == getpid()))
-		return;
-	bool from_group = sender > 0 && getpgid(sender) == getpgrp();
-	forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());
-}
-
-static void
 pass_signals_on(void *context, struct instant now)
 {
 	struct job *job = context;
@@ -37,6 +27,17 @@ pass_signals_on(void *context, struct instant now)
 }
 
 static void
+see_signal(struct job *job, enum forward_witness witness, int number, int code, int sender)
+{
+	/* Its own medicine is not given back to COMMAND. */
+	if (sender > 0 && (sender == job->command.pid || sender == getpid()))
+		return;
+	bool from_group = sender > 0 && getpgid(sender) == getpgrp();
+	forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());
+	pass_signals_on(job, clock_now());
+}
+
+static void
 on_keeper_signals(void *context, short revents)
 {
 	struct job *job = context;
@@ -48,7 +49,6 @@ on_keeper_signals(void *context, short revents)
 		else if (code != SI_TIMER && number != SIGTTIN && number != SIGTTOU)
 			see_signal(job, FORWARD_BY_RUNNER, number, code, sender);
 	}
-	pass_signals_on(job, clock_now());
 }
 
 static void
@@ -63,7 +63,6 @@ on_channel(void *context, short revents)
 			see_signal(job, FORWARD_BY_OUTER, message.number, message.code,
 			    message.sender);
 	}
-	pass_signals_on(job, clock_now());
 	if (status >= 0)
 		return;
 	loop_unwatch(job->loop, &job->channel_watch);

@@ -32,35 +32,75 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 	snprintf(out, size, "%s: finished, held until %s", who, clock);
 }
 
-void
-words_tell_loss(struct job *job, struct instant now)
+/* Why, and who has it now. */
+static void
+describe_loss(const struct job *job, char *out, size_t size)
 {
 	const struct lock *lock = &job->lock;
-	const char *name = job->settings->name;
-	char who[1024], since[32];
-	if (job->lost_told || !lock->explained)
-		return;
-	job->lost_told = true;
+	char text[1024];
 	switch (lock->loss) {
 	case LOSS_NONE:
+		snprintf(out, size,
+		    lock->released == RELEASE_FOUND_LOST
+			? "at its release it was no longer ours"
+			: "its lease was over before it could be released");
 		break;
 	case LOSS_GONE:
-		message_error("lost '%s': the key is gone", name);
+		snprintf(out, size, "the key is gone");
 		break;
 	case LOSS_ANOTHER:
-		who[0] = '\0';
+		text[0] = '\0';
 		if (lock->holder.token[0] != '\0')
-			words_describe_holder(&lock->holder, who, sizeof who);
-		message_error("lost '%s': another holder has it%s%s", name, who[0] ? ": " : "",
-		    who);
+			words_describe_holder(&lock->holder, text, sizeof text);
+		snprintf(out, size, "another holder has it%s%s", text[0] ? ": " : "", text);
 		break;
 	case LOSS_UNCONFIRMED:
-		message_error("lost '%s': could not be confirmed since %s (%s: %s)", name,
-		    value_print_duration(since, sizeof since, instant_between(lock->t0, now)),
+		snprintf(out, size, "could not be confirmed for %s (%s: %s)",
+		    value_print_duration(text, sizeof text,
+			instant_between(lock->t0, job->lost_at)),
 		    job->settings->store->server,
 		    lock->problem.text[0] ? lock->problem.text : "no renewal in time");
 		break;
 	}
+}
+
+/* For how long COMMAND may have run without the lock, ns: after a loss that the clock told, from
+ * the end of the lease; after one that the server told, at most from the last confirmation. */
+static int64_t
+measure_breach(const struct job *job)
+{
+	const struct lock *lock = &job->lock;
+	bool by_server = lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER ||
+	    (lock->loss == LOSS_NONE && lock->released == RELEASE_FOUND_LOST);
+	struct instant from = lock->t0;
+	if (!by_server)
+		from = lease_sure_until(&job->settings->lock.terms, lock->t0);
+	return instant_between(from, job->ended_at);
+}
+
+void
+words_announce_loss(struct job *job)
+{
+	char why[1536];
+	describe_loss(job, why, sizeof why);
+	message_error("lost '%s': %s; its command has been signalled", job->settings->name, why);
+	job->loss_announced = true;
+}
+
+void
+words_tell_loss(const struct job *job)
+{
+	const char *name = job->settings->name;
+	char why[1536], text[32], breach[96] = "";
+	int64_t breach_ns = measure_breach(job);
+	if (breach_ns > 0)
+		snprintf(breach, sizeof breach, "exclusivity may have been broken for up to %s",
+		    value_print_duration(text, sizeof text, breach_ns));
+	describe_loss(job, why, sizeof why);
+	if (!job->loss_announced)
+		message_error("lost '%s': %s%s%s", name, why, breach[0] ? "; " : "", breach);
+	else if (breach[0] != '\0')
+		message_error("'%s' was lost: %s", name, breach);
 }
 
 void
@@ -80,7 +120,8 @@ words_tell_release(const struct job *job)
 	const struct lock *lock = &job->lock;
 	const char *name = job->settings->name;
 	char held[32];
-	if (lock->loss != LOSS_NONE && lock->released != RELEASE_UNCONFIRMED)
+	/* What a loss left to be released is not worth a word. */
+	if (lock->loss != LOSS_NONE)
 		return;
 	switch (lock->released) {
 	case RELEASE_CONFIRMED:
@@ -89,28 +130,11 @@ words_tell_release(const struct job *job)
 			instant_between(lock->acquired_at, clock_now())));
 		break;
 	case RELEASE_FOUND_LOST:
-		message_error("lost '%s': at its release it was no longer ours", name);
-		break;
+		break; /* words_tell_loss does */
 	case RELEASE_UNCONFIRMED:
 		message_error("cannot release '%s' at %s: %s; it is free when its TTL is over",
 		    name, job->settings->store->server,
 		    lock->problem.text[0] ? lock->problem.text : "no answer");
 		break;
 	}
-}
-
-void
-words_tell_breach(const struct job *job)
-{
-	const struct lock *lock = &job->lock;
-	const struct lease_terms *terms = &job->settings->lock.terms;
-	bool by_clock = lock->loss == LOSS_UNCONFIRMED || lock->loss == LOSS_NONE;
-	struct instant from = by_clock && lock->released != RELEASE_FOUND_LOST
-	    ? lease_sure_until(terms, lock->t0)
-	    : lock->t0;
-	int64_t breach = instant_between(from, job->ended_at);
-	char text[32];
-	if (breach > 0)
-		message_error("exclusivity of '%s' may have been broken for up to %s",
-		    job->settings->name, value_print_duration(text, sizeof text, breach));
 }

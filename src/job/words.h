@@ -13,19 +13,21 @@
 void
 words_describe_holder(const struct holder *holder, char *out, size_t size);
 
-/* A renewal has failed; the lock is lost (said once, when it is known to whom). */
+/* A renewal has failed. */
 void
 words_tell_trouble(const struct job *job, struct instant now);
+
+/* The lock is lost, and COMMAND may go on for long (--on-lost signal). */
 void
-words_tell_loss(struct job *job, struct instant now);
+words_announce_loss(struct job *job);
+
+/* The one line about a loss, when COMMAND has ended: why, who has it now, and for how long
+ * exclusivity may have been broken. */
+void
+words_tell_loss(const struct job *job);
 
 /* How the release went. */
 void
 words_tell_release(const struct job *job);
-
-/* For how long COMMAND may have run without the lock: after a loss that the clock told, from the
- * end of the lease; after one that the server told, at most from the last confirmation. */
-void
-words_tell_breach(const struct job *job);
 
 #endif

@@ -119,7 +119,10 @@ on_answered(void *context, const struct store_answer *answer)
 		if (lock->verb == STORE_LOOK && answer->outcome == OUTCOME_HELD)
 			lock->holder = answer->holder;
 		lock->explained = true;
-		lock_change(lock, LOCK_LOST, answer->received_at);
+		if (lock->release_waits)
+			lock_end_release(lock, RELEASE_CONFIRMED, answer->received_at);
+		else
+			lock_change(lock, LOCK_LOST, answer->received_at);
 		break;
 	case LOCK_RELEASING:
 		lock_on_release_answer(lock, answer);
@@ -160,8 +163,11 @@ lock_tick(struct lock *lock, struct instant now)
 		lock->busy = false;
 		lock_fail(lock, lock->failure, now);
 		break;
-	case LOCK_IDLE:
 	case LOCK_LOST:
+		if (lock->release_waits)
+			lock_end_release(lock, RELEASE_CONFIRMED, now);
+		break;
+	case LOCK_IDLE:
 	case LOCK_RELEASED:
 	case LOCK_FAILED:
 		break;

@@ -97,6 +97,7 @@ struct lock {
 	enum outcome failure;   /* FAILED: HELD is the conflict */
 	struct problem problem; /* of the last failure */
 
+	bool release_waits; /* for the explanation of a loss */
 	struct instant release_until;
 	int64_t rest_ns;
 	bool release_in_doubt;

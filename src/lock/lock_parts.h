@@ -59,6 +59,8 @@ lock_on_disturbed(void *context, struct instant now);
 void
 lock_on_release_answer(struct lock *lock, const struct store_answer *answer);
 void
+lock_end_release(struct lock *lock, enum lock_release released, struct instant now);
+void
 lock_tick_releasing(struct lock *lock, struct instant now);
 
 #endif

@@ -8,8 +8,11 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 {
 	const struct lease_terms *terms = &lock->settings.terms;
 	if (lock->state == LOCK_LOST && lock->loss != LOSS_UNCONFIRMED) {
-		/* Not ours: there is nothing to give back. */
-		lock_change(lock, LOCK_RELEASED, now);
+		/* Not ours: there is nothing to give back. Who has it will be known in a moment. */
+		lock->release_waits = !lock->explained;
+		lock->due = instant_plus(now, lease_renew_limit(terms));
+		if (!lock->release_waits)
+			lock_end_release(lock, RELEASE_CONFIRMED, now);
 		return;
 	}
 	lock->rest_ns = rest_ns;
@@ -26,8 +29,8 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 	lock_ask(lock, STORE_RELEASE, lock->release_until);
 }
 
-static void
-end_release(struct lock *lock, enum lock_release released, struct instant now)
+void
+lock_end_release(struct lock *lock, enum lock_release released, struct instant now)
 {
 	lock->released = released;
 	lock->due = INSTANT_NEVER;
@@ -40,12 +43,12 @@ lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
 	struct instant now = answer->received_at;
 	switch (answer->outcome) {
 	case OUTCOME_OK:
-		end_release(lock, RELEASE_CONFIRMED, now);
+		lock_end_release(lock, RELEASE_CONFIRMED, now);
 		return;
 	case OUTCOME_LOST:
 		/* After a release whose answer was lost, "gone" is what that release did. */
-		end_release(lock, lock->release_in_doubt ? RELEASE_CONFIRMED : RELEASE_FOUND_LOST,
-		    now);
+		lock_end_release(lock,
+		    lock->release_in_doubt ? RELEASE_CONFIRMED : RELEASE_FOUND_LOST, now);
 		return;
 	case OUTCOME_UNKNOWN:
 		lock->release_in_doubt = true;
@@ -59,7 +62,7 @@ lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
 	lock_count_failure(lock, answer);
 	struct instant next = instant_plus(now, lock_retry_pause(lock));
 	if (next.ns >= lock->release_until.ns)
-		end_release(lock, RELEASE_UNCONFIRMED, now);
+		lock_end_release(lock, RELEASE_UNCONFIRMED, now);
 	else
 		lock->due = next;
 }
@@ -70,7 +73,7 @@ lock_tick_releasing(struct lock *lock, struct instant now)
 	if (instant_reached(lock->release_until, now)) {
 		lock->store->operations->close(lock->store);
 		lock->busy = false;
-		end_release(lock, RELEASE_UNCONFIRMED, now);
+		lock_end_release(lock, RELEASE_UNCONFIRMED, now);
 	} else if (!lock->busy) {
 		lock->due = lock->release_until;
 		lock_ask(lock, STORE_RELEASE, lock->release_until);

@@ -42,14 +42,17 @@ int
 channel_receive(int fd, struct message *message)
 {
 	for (;;) {
-		ssize_t got = recv(fd, message, sizeof *message, 0);
+		/* MSG_TRUNC: the length that was sent, so that a longer one is no message either. */
+		ssize_t got = recv(fd, message, sizeof *message, MSG_TRUNC);
 		if (got == (ssize_t)sizeof *message)
 			return 1;
 		if (got == 0)
 			return -1;
 		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return 0;
-		if (got < 0 && errno != EINTR)
+		/* A peer that ended with something of ours unread is told first, and once; what it
+		 * said before comes after that. */
+		if (got < 0 && errno != EINTR && errno != ECONNRESET)
 			return -1;
 	}
 }

@@ -5,11 +5,13 @@
  * when it must end, signalled, given its grace, killed and proven dead. It knows nothing of
  * locks.
  *
- *      command_start            command_end                  grace over, command_kill
- *   -----------------> RUNNING ------------> ENDING (signal) ----------------------> KILLING
- * (sweep) |                     | nobody is left                        | nobody left | exits v v
- *                         +------------------> ENDED <-------------------------------- GONE
- */
+ *                            command_end                   grace over, or command_kill
+ *   command_start   RUNNING -------------> ENDING (signalled) ------------> KILLING (sweep)
+ *                      |                      | nobody is left                 | nobody is left
+ *                      | exits                v                                v
+ *                      +-> events->ended     GONE <----------------------------+
+ *
+ * STUCK instead of GONE: somebody does not die of KILL. */
 #ifndef DLOCK_RUN_COMMAND_H
 #define DLOCK_RUN_COMMAND_H
 

@@ -5,12 +5,6 @@
 
 #include <stddef.h>
 
-static bool
-is_same(const struct sighting *sighting, int number, int code, int sender)
-{
-	return sighting->number == number && sighting->code == code && sighting->sender == sender;
-}
-
 static void
 forget_old(struct forward *forward, struct instant now)
 {
@@ -30,49 +24,94 @@ decide(struct sighting *sighting, struct instant now)
 	sighting->forget_at = instant_plus(now, FORWARD_SAME_NS);
 }
 
+static struct sighting *
+find(struct forward *forward, int number, int code, int sender)
+{
+	for (int i = 0; i < forward->count; i++) {
+		struct sighting *at = &forward->sightings[i];
+		if (at->number == number && at->code == code && at->sender == sender)
+			return at;
+	}
+	return NULL;
+}
+
+/* Makes room for one more; in a storm of signals the oldest undecided one becomes due. */
+static void
+make_room(struct forward *forward, struct instant now)
+{
+	int undecided = 0, oldest_decided = -1, oldest_undecided = -1;
+	for (int i = forward->count - 1; i >= 0; i--) {
+		const struct sighting *at = &forward->sightings[i];
+		if (at->decided)
+			oldest_decided = i;
+		else if (!instant_reached(at->decide_at, now))
+			oldest_undecided = i;
+		undecided += !at->decided;
+	}
+	if (undecided >= FORWARD_MAX && oldest_undecided >= 0)
+		forward->sightings[oldest_undecided].decide_at = now;
+	if (forward->count < FORWARD_ROOM)
+		return;
+	/* All due and nobody asks for them: then, and only then, one is dropped. */
+	int victim = oldest_decided >= 0 ? oldest_decided : 0;
+	for (int i = victim + 1; i < forward->count; i++)
+		forward->sightings[i - 1] = forward->sightings[i];
+	forward->count--;
+}
+
+static void
+see_again(struct sighting *at, enum forward_witness witness, struct instant now)
+{
+	if (witness == FORWARD_BY_RUNNER) {
+		at->by_runner = true;
+	} else {
+		if (!at->by_outer || instant_between(at->by_outer_at, now) > FORWARD_SAME_NS) {
+			at->times++;
+			at->by_outer_at = now;
+		}
+		at->by_outer = true;
+	}
+	if (at->by_outer && at->by_runner && !at->decided)
+		decide(at, now);
+}
+
+static struct sighting *
+see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
+    int64_t settle_ns, struct instant now)
+{
+	forget_old(forward, now);
+	struct sighting *at = find(forward, number, code, sender);
+	if (at == NULL) {
+		make_room(forward, now);
+		at = &forward->sightings[forward->count++];
+		*at = (struct sighting){
+		    .number = number,
+		    .code = code,
+		    .sender = sender,
+		    .decide_at = instant_plus(now, settle_ns),
+		};
+	}
+	see_again(at, witness, now);
+	return at;
+}
+
 void
 forward_see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
     bool from_group, struct instant now)
 {
-	int64_t settle = from_group ? FORWARD_SETTLE_GROUP_NS : FORWARD_SETTLE_NS;
+	int64_t settle_ns = from_group ? FORWARD_SETTLE_GROUP_NS : FORWARD_SETTLE_NS;
 	if (witness == FORWARD_BY_RUNNER)
-		settle = FORWARD_WITNESS_NS;
-
-	forget_old(forward, now);
-	for (int i = 0; i < forward->count; i++) {
-		struct sighting *at = &forward->sightings[i];
-		if (!is_same(at, number, code, sender))
-			continue;
-		at->by_outer = at->by_outer || witness == FORWARD_BY_OUTER;
-		at->by_runner = at->by_runner || witness == FORWARD_BY_RUNNER;
-		if (at->by_outer && at->by_runner && !at->decided)
-			decide(at, now);
-		return;
-	}
-	if (forward->count == FORWARD_MAX) {
-		/* The oldest makes room: decided or not, it has been told about or is now lost in a
-		 * storm of signals. */
-		for (int i = 1; i < FORWARD_MAX; i++)
-			forward->sightings[i - 1] = forward->sightings[i];
-		forward->count--;
-	}
-	forward->sightings[forward->count++] = (struct sighting){
-	    .number = number,
-	    .code = code,
-	    .sender = sender,
-	    .by_outer = witness == FORWARD_BY_OUTER,
-	    .by_runner = witness == FORWARD_BY_RUNNER,
-	    .decide_at = instant_plus(now, settle),
-	};
+		settle_ns = FORWARD_WITNESS_NS;
+	see(forward, witness, number, code, sender, settle_ns, now);
 }
 
 void
 forward_see_settled(struct forward *forward, int number, int code, int sender, struct instant now)
 {
-	forward_see(forward, FORWARD_BY_RUNNER, number, code, sender, false, now);
-	struct sighting *last = &forward->sightings[forward->count - 1];
-	last->decided = true;
-	last->forget_at = instant_plus(now, FORWARD_WITNESS_NS);
+	struct sighting *at =
+	    see(forward, FORWARD_BY_RUNNER, number, code, sender, FORWARD_WITNESS_NS, now);
+	at->decided = true;
+	at->forget_at = instant_plus(now, FORWARD_WITNESS_NS);
 }
 
 int
@@ -82,8 +121,12 @@ forward_next(struct forward *forward, struct instant now, bool *by_runner)
 		struct sighting *at = &forward->sightings[i];
 		if (at->decided || !instant_reached(at->decide_at, now))
 			continue;
-		decide(at, now);
 		*by_runner = at->by_runner;
+		/* Sent one by one, as they came: two at once would become one. */
+		if (--at->times > 0)
+			at->decide_at = instant_plus(now, FORWARD_SAME_NS);
+		else
+			decide(at, now);
 		return at->number;
 	}
 	return 0;

@@ -14,7 +14,7 @@
  *
  * A sender needs a moment to reach the whole group, so a decision waits for SETTLE_NS, or longer
  * for senders that are members of the group: timeout(1) signals its child first and then its
- * group. The same signal from the same sender within that time counts once. */
+ * group. The same signal from the same sender within 10 ms counts once. */
 #ifndef DLOCK_RUN_FORWARD_H
 #define DLOCK_RUN_FORWARD_H
 
@@ -22,8 +22,10 @@
 
 #include "base/clock.h"
 
-/* How many may be undecided at a time; more are forwarded at once. */
+/* How many may be undecided at a time; the oldest of more is forwarded at once. */
 #define FORWARD_MAX 32
+/* Room for those, and for as many that are remembered or about to be forwarded. */
+#define FORWARD_ROOM (2 * FORWARD_MAX)
 
 #define FORWARD_SETTLE_NS (10 * NS_PER_MS)
 #define FORWARD_SETTLE_GROUP_NS (100 * NS_PER_MS)
@@ -38,12 +40,14 @@ struct sighting {
 	bool by_outer;
 	bool by_runner;
 	bool decided; /* kept for a while, so that its double is known */
+	int times;    /* how often OUTER got it, sent more than FORWARD_SAME_NS apart */
+	struct instant by_outer_at;
 	struct instant decide_at;
 	struct instant forget_at;
 };
 
 struct forward {
-	struct sighting sightings[FORWARD_MAX];
+	struct sighting sightings[FORWARD_ROOM];
 	int count;
 };
 

@@ -25,6 +25,10 @@ end
 
 local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'table' then
+	if string.find(holder.err, 'WRONGTYPE', 1, true) then
+		local kind = redis.pcall('TYPE', KEYS[1]).ok or 'value'
+		return redis.error_reply('WRONGTYPE the key holds a ' .. kind .. ', not a lock')
+	end
 	return holder
 end
 if holder and (holder ~= ARGV[1] or mode == 'look') then

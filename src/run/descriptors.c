@@ -3,12 +3,13 @@
 
 #include "run/descriptors.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-/* Inherited descriptors above this stay open; scanning all of a limit of a million would take
- * longer than most commands. */
-#define HIGHEST_SCANNED 255
+/* Where there is no /proc, inherited descriptors above this stay open. */
+#define GUESSED_HIGHEST 256
 
 /* Good for nothing, and for nothing to go wrong with. */
 static int
@@ -28,6 +29,39 @@ descriptors_fill_gaps(void)
 	return 0;
 }
 
+/* All of dlock's own are CLOEXEC, and what came through exec cannot be. */
+static void
+close_if_inherited(int fd)
+{
+	int flags = fcntl(fd, F_GETFD);
+	if (fd > STDERR_FILENO && flags >= 0 && !(flags & FD_CLOEXEC))
+		close(fd);
+}
+
+static void
+close_inherited(void)
+{
+	char entries[2048] __attribute__((aligned(8)));
+	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0) {
+		for (int fd = 0; fd < GUESSED_HIGHEST; fd++)
+			close_if_inherited(fd);
+		return;
+	}
+	for (;;) {
+		ssize_t length = getdents64(directory, entries, sizeof entries);
+		if (length <= 0)
+			break;
+		for (ssize_t at = 0; at < length;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+			if (entry->d_name[0] != '.')
+				close_if_inherited((int)strtol(entry->d_name, NULL, 10));
+			at += entry->d_reclen;
+		}
+	}
+	close(directory);
+}
+
 void
 descriptors_let_go(void)
 {
@@ -37,10 +71,5 @@ descriptors_let_go(void)
 		dup3(placeholder, STDOUT_FILENO, O_CLOEXEC);
 		close(placeholder);
 	}
-	/* All of dlock's own are CLOEXEC, and what came through exec cannot be. */
-	for (int fd = 3; fd <= HIGHEST_SCANNED; fd++) {
-		int flags = fcntl(fd, F_GETFD);
-		if (flags >= 0 && !(flags & FD_CLOEXEC))
-			close(fd);
-	}
+	close_inherited();
 }

@@ -44,8 +44,8 @@ assert_status() {
 	local round now
 	for round in {1..15}; do
 		rm -f generations
-		start_dlock --ttl 2s --kill-after 0 job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
-		wait_until 3s generations_over 500
+		start_dlock --ttl 2s --kill-after 20ms job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
+		wait_until 3s generations_over 100
 		steal job
 		assert_status 79
 		# The generations stand still: nobody is left to count.
@@ -61,8 +61,8 @@ assert_status() {
 	local round now
 	for round in outer command; do
 		rm -f generations
-		start_dlock --ttl 30s --kill-after 0 job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
-		wait_until 3s generations_over 500
+		start_dlock --ttl 30s --kill-after 20ms job sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
+		wait_until 3s generations_over 100
 		running "$OUTER"
 		if [ "$round" = outer ]; then kill -KILL "$OUTER"; else kill -KILL "$COMMAND"; fi
 		wait_until 5s free job
@@ -77,8 +77,8 @@ assert_status() {
 	local round
 	for round in 1 2 3; do
 		rm -f births
-		start_dlock --ttl 5s --kill-after 0 job sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 15"
-		wait_until 10s births_over 2000
+		start_dlock --ttl 5s --kill-after 50ms job sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 15"
+		wait_until 10s births_over 1500
 		redis DEL lock:job >/dev/null
 		exit_status_of "$OUTER" 10s
 		argv_gone "$WORK/births" || { echo "round $round: of the storm something still lives" >&2; return 1; }
@@ -90,7 +90,7 @@ assert_status() {
 	start bash -c 'ulimit -n 24; exec "$@"' bash "$DLOCK" --ttl 3s --kill-after 300ms job \
 		"$TOOLS/forkstorm" 200 "$WORK/births" 15 2>>"$DLOCK_LOG"
 	OUTER=$STARTED
-	wait_until 5s births_over 400
+	wait_until 5s births_over 300
 	redis DEL lock:job >/dev/null
 	exit_status_of "$OUTER" 10s
 	argv_gone "$WORK/births"

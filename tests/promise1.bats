@@ -314,7 +314,7 @@ past_end() {
 @test "dead before free: a fork storm of 1,000 (S22)" {
 	local now
 	make_freezer # the storm's own control group tells at once when nobody is left in it
-	start_dlock -vv --ttl 5s job "${in_freezer[@]}" "$TOOLS/forkstorm" 1000 "$WORK/births" 15
+	start_dlock -vv --ttl 5s --kill-after 200ms job "${in_freezer[@]}" "$TOOLS/forkstorm" 1000 "$WORK/births" 15
 	wait_until 10s births_over 1500
 	running "$OUTER"
 	settle job
@@ -334,8 +334,8 @@ births_over() {
 
 @test "dead before free: a process that re-forks itself with setsid (S21)" {
 	local count last
-	start_dlock -vv --ttl 2s job sh -c "exec '$TOOLS/refork' '$WORK/generations' 15"
-	wait_until 5s generations_over 1000
+	start_dlock -vv --ttl 2s --kill-after 50ms job sh -c "exec '$TOOLS/refork' '$WORK/generations' 15"
+	wait_until 5s generations_over 200
 	settle job
 	kill -STOP "$REDIS_PID"
 	assert_lost

@@ -116,7 +116,7 @@ pttl_above() {
 	sleep 1.8 # the next renewal is due in 200 ms
 	kill -TERM "$REDIS_PID"
 	wait_until 3s gone "$REDIS_PID"
-	sleep 1.5 # the outage
+	sleep 0.7 # the outage; the first signal would come 1.8 s after the kill
 	restart_redis
 	wait_until 2s pttl_above 5000
 	finish

@@ -63,7 +63,8 @@ launch_redis() {
 			"${REDIS_DEBUG[@]}" "${REDIS_OPTIONS[@]}"
 	) >>"$REDIS_DIR/log" 2>&1 </dev/null &
 	REDIS_PID=$!
-	export REDIS_PID
+	REDIS_SINCE=$(start_time_of "$REDIS_PID") || true
+	export REDIS_PID REDIS_SINCE
 }
 
 # Only in the shell that called start_redis: the options are not exported.
@@ -95,14 +96,21 @@ redis() {
 	redis-cli -s "$REDIS_SOCK" --raw "$@"
 }
 
+redis_ended() {
+	gone "$REDIS_PID" || [ "$(start_time_of "$REDIS_PID")" != "$REDIS_SINCE" ]
+}
+
 # stop_redis: end the server, also a stopped one, and remove its directory.
 stop_redis() {
 	[ -n "${REDIS_PID:-}" ] || return 0
-	kill -TERM "$REDIS_PID" 2>/dev/null || true
-	kill -CONT "$REDIS_PID" 2>/dev/null || true
-	if ! poll_for 3000 gone "$REDIS_PID"; then
+	# Pids are soon used again on a machine where storms of forks are tested.
+	if [ "$(start_time_of "$REDIS_PID")" = "$REDIS_SINCE" ]; then
+		kill -TERM "$REDIS_PID" 2>/dev/null || true
+		kill -CONT "$REDIS_PID" 2>/dev/null || true
+	fi
+	if ! poll_for 3000 redis_ended; then
 		kill -KILL "$REDIS_PID" 2>/dev/null || true
-		poll_for 1000 gone "$REDIS_PID" || true
+		poll_for 1000 redis_ended || true
 	fi
 	wait "$REDIS_PID" 2>/dev/null || true
 	[[ "$REDIS_DIR" != */dlock-redis.* ]] || rm -rf "$REDIS_DIR"

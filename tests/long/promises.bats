@@ -122,8 +122,8 @@ frozen_round() {
 	local victim
 	for victim in RUNNER OUTER; do
 		rm -f births
-		start_dlock --ttl 5s --kill-after 0 "$victim" sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 20"
-		wait_until 10s births_over 2000
+		start_dlock --ttl 5s --kill-after 20ms "$victim" sh -c "exec '$TOOLS/forkstorm' 1000 '$WORK/births' 20"
+		wait_until 10s births_over 1500
 		running "$OUTER"
 		kill -KILL "${!victim}"
 		if [ "$victim" = RUNNER ]; then wait_until 4s gone "$OUTER"; else wait_until 10s free "$victim"; fi
@@ -140,8 +140,8 @@ births_over() {
 	local round now
 	for round in {1..100}; do
 		rm -f generations
-		start_dlock --ttl 2s --kill-after 0 "job$round" sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
-		wait_until 3s generations_over 500
+		start_dlock --ttl 2s --kill-after 20ms "job$round" sh -c "exec '$TOOLS/refork' '$WORK/generations' 10"
+		wait_until 3s generations_over 100
 		redis DEL "lock:job$round" >/dev/null
 		exit_status_of "$OUTER"
 		[ "$STATUS" -eq 79 ]

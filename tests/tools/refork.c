@@ -4,8 +4,10 @@
 /*
  * refork FILE [SECONDS]: a process that is never the same one twice.
  *
- * It ignores TERM and forks without a pause; each parent leaves at once and each child calls
- * setsid(), so that no group, session or list of pids ever names the living one. FILE (mapped)
+ * It forks, the parent leaves at once, the child calls setsid() and forks again: no group, session
+ * or list of pids names the living one for long. It does so once a millisecond until the first TERM
+ * (which does not end it), then without a pause: who wants to kill it meets it at its fastest, and
+ * the pids of the machine, 32,768 often, are not used up before. FILE (mapped)
  * counts the generations and keeps the REALTIME, in milliseconds, at which the last one was born:
  * `refork -n FILE` prints both. The first process waits for SECONDS (20), as COMMAND; then the
  * chain ends by itself too.
@@ -24,7 +26,10 @@
 struct page {
 	atomic_long generations;
 	atomic_llong last_ms;
+	atomic_int wild;
 };
+
+static struct page *page;
 
 static time_t
 now(void)
@@ -57,11 +62,17 @@ map_page(const char *path)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void
+go_wild(int number)
+{
+	(void)number;
+	atomic_store(&page->wild, 1);
+}
+
 int
 main(int argc, char **argv)
 {
 	int print = argc > 2 && strcmp(argv[1], "-n") == 0;
-	struct page *page;
 	time_t end;
 
 	if (argc < 2) {
@@ -78,17 +89,19 @@ main(int argc, char **argv)
 		return 0;
 	}
 	end = now() + (argc > 2 ? atol(argv[2]) : 20);
-	signal(SIGTERM, SIG_IGN);
+	signal(SIGTERM, go_wild);
 	if (fork() != 0) {
 		while (now() < end) {
 			waitpid(-1, NULL, WNOHANG);
-			usleep(50000);
+			usleep(1000);
 		}
 		return 0;
 	}
 	while (now() < end) {
 		pid_t pid;
 
+		if (!atomic_load(&page->wild))
+			usleep(1000);
 		setsid();
 		atomic_fetch_add(&page->generations, 1);
 		atomic_store(&page->last_ms, real_ms());

@@ -157,7 +157,7 @@ hold() {
 @test "a refusal is passed on in the server's words: 69, and 77 for the user (P37)" {
 	redis HSET lock:L a 1
 	run -69 dlock -n L touch ran
-	assert_output --partial hash
+	assert_output --partial WRONGTYPE
 	redis DEL lock:L
 	redis CONFIG SET maxmemory 1
 	run -69 dlock -n L touch ran

@@ -49,7 +49,9 @@ demo_says() {
 }
 
 show_demo() {
+	start_clock
 	run env "$@" "$ROOT_DIR/scripts/demo"
+	TOOK=$(clock_ms)
 	assert_success
 	assert_output --regexp '[AB]\| dlock: .nightly. is held by .* pid [0-9]+ nightly-report, for [0-9]'
 	assert_output --regexp '[AB] was told who has it, and ended with exit status 75'
@@ -65,9 +67,8 @@ show_demo() {
 }
 
 @test "the demo runs to its end in less than 20 s, with a control group where there can be one" {
-	start_clock
 	show_demo DEMO_PACE=1
-	assert_between 0 20000 "$(clock_ms)" milliseconds
+	assert_between 0 20000 "$TOOK" milliseconds
 }
 
 @test "the demo shows the same without a control group" {

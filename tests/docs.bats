@@ -112,11 +112,17 @@ man_options() {
 	[ "$count" -ge 4 ]
 }
 
-@test "every link of a document leads to a file" {
-	local file
+@test "every file that a document links to or names exists" {
+	local file count=0
 	while read -r file; do
 		[ -e "$ROOT_DIR/$file" ] || { echo "no $file"; return 1; }
-	done < <(grep -ohE '\]\([^)#]+' "$ROOT_DIR"/*.md | sed 's/^](//' | grep -v '://')
+		count=$((count + 1))
+	done < <(
+		cd "$ROOT_DIR" || exit
+		grep -ohE '\]\([^)#]+' ./*.md | sed 's/^](//' | grep -v '://'
+		grep -ohE '\b(src|tests|scripts|man)/[A-Za-z0-9_/.-]*[A-Za-z0-9_]' ./*.md
+	)
+	[ "$count" -ge 10 ]
 }
 
 @test "README has at most 120 lines" {
@@ -221,7 +227,7 @@ acl_rule() {
 use_everything() {
 	local url=redis://dlock:secret@127.0.0.1:$REDIS_PORT/1
 	redis -n 1 DEL lock:acl >/dev/null
-	"$DLOCK" -S "$url" -t 1s acl sleep 0.8 || return
+	"$DLOCK" -S "$url" -t 1s acl sleep 0.5 || return
 	"$DLOCK" -S "$url" -n acl "$DLOCK" -S "$url" -n -E 9 acl true || [ "$?" = 9 ] || return
 	"$DLOCK" -S "$url" --fence counter --at-least 100ms acl true || return
 	"$DLOCK" -S "$url" -w 5s --min-fence 99 acl true || return

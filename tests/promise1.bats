@@ -319,9 +319,12 @@ past_end() {
 	running "$OUTER"
 	settle job
 	kill -STOP "$REDIS_PID"
-	wait_until 8s freezer_empty
-	now=${EPOCHREALTIME/./}
-	now=$((now / 1000))
+	# Without a fork, which takes its time in a storm.
+	now=0
+	until freezer_empty || [ "$now" -gt $((EXPIRES + 3000)) ]; do
+		now=${EPOCHREALTIME/./}
+		now=$((now / 1000))
+	done
 	echo "# margin $((EXPIRES - now)) ms, $(cat births) births" >&3
 	[ "$now" -lt "$EXPIRES" ]
 	assert_nothing_confirmed_since_settle

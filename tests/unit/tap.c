@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char name[256];
 static char note[256];
@@ -86,6 +88,22 @@ bool
 tap_failed(void)
 {
 	return failures > 0;
+}
+
+bool
+tap_survives(void (*act)(const void *context), const void *context)
+{
+	int status = -1;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(60);
+		act(context);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, &status, 0);
+	return tap_check(status == 0, "the child process", 0, "it ended well");
 }
 
 bool

@@ -34,6 +34,11 @@ tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool
 tap_failed(void);
 
+/* Runs `act` in a child process and checks that it ends well: where undefined behaviour would end the
+ * test itself, only the case fails. What it checks within counts for nothing. */
+bool
+tap_survives(void (*act)(const void *context), const void *context);
+
 /* Used through the macros. Each returns whether the check held. */
 bool
 tap_check(bool holds, const char *file, int line, const char *text);

@@ -17,6 +17,7 @@
 #include "run/descriptors.h"
 #include "run/proc.h"
 #include "run/testing.h"
+#include "run/urgency.h"
 
 /* While it gives the lock back nothing needs killing, but a stop must not last. */
 #define RELEASE_WAKE_NS (100 * NS_PER_MS)
@@ -347,6 +348,7 @@ keeper_run(struct job *job)
 	spread_deadline(job);
 	if (start_command(job) != 0)
 		goto system_error;
+	urgency_raise(); /* only now: COMMAND has the caller's scheduling */
 	descriptors_let_go();
 	for (;;) {
 		if (job_turn(job) != 0)

@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/urgency.h"
-
 #define PULSE_NS NS_PER_MS
 
 static void
@@ -183,7 +181,6 @@ command_end(struct command *command, int number, struct instant kill_at, struct 
 		return;
 	}
 	command->state = COMMAND_ENDING;
-	urgency_raise(); /* KILL must come on time */
 	loop_set_timer(command->loop, &command->grace, kill_at);
 	command_signal_tree(command, number);
 	check_finished(command, now);
@@ -225,7 +222,6 @@ command_kill(struct command *command, int64_t insist_ns, struct instant now)
 		command->patience_until = instant_plus(now, COMMAND_PATIENCE_NS);
 		loop_stop_timer(command->loop, &command->grace);
 		command->events->killing(command->context);
-		urgency_raise();
 		/* All at once first: a sweep alone takes a turn of the scheduler for each level of the
 		 * tree. */
 		command_signal_tree(command, SIGKILL);

@@ -52,7 +52,6 @@ end_by_force(struct guard *guard, const char *why)
 	struct tree *tree = guard->settings->tree;
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
 	int left;
-	urgency_raise();
 	/* All at once first, as the sweep goes level by level. */
 	tree_signal(tree, getpid(), SIGKILL);
 	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
@@ -134,7 +133,6 @@ spare_runner(struct guard *guard, struct instant now)
 {
 	if (guard->respite_until.ns == INT64_MAX)
 		guard->respite_until = instant_plus(now, RUNNER_RESPITE_NS);
-	urgency_raise();
 	tree_signal(guard->settings->tree, guard->settings->runner, SIGKILL);
 	loop_set_timer(&guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
 }
@@ -178,6 +176,7 @@ guard_run(const struct guard_settings *settings)
 {
 	struct guard guard = {.settings = settings, .respite_until = INSTANT_NEVER};
 	message_never_block();
+	urgency_raise();
 	if (loop_open(&guard.loop) != 0)
 		end_by_force(&guard, "no descriptor is left for the guard's timer");
 	guard.loop.first = on_wake;

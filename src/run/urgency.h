@@ -1,15 +1,16 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* Being first in line for the processor, for the length of a sweep: a fork storm of a thousand
- * runnable processes gives an ordinary killer a thousandth of it, and the lease does not wait. */
+/* Being first in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake it
+ * is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded host, an
+ * ordinary process has its turn seconds late, and the lease does not wait. */
 #ifndef DLOCK_RUN_URGENCY_H
 #define DLOCK_RUN_URGENCY_H
 
 #include <sys/types.h>
 
 /* Asks for real-time scheduling, else for the best nice value; where neither is permitted (an
- * ordinary user), nothing changes. For a process that only has to kill and to end. */
+ * ordinary user), nothing changes. Processes forked from here on do not inherit it. */
 void
 urgency_raise(void);
 

@@ -4,9 +4,11 @@
 #include "run/signals.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
@@ -89,15 +91,27 @@ unblock(int number)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* Default disposition, not blocked, for any number: the C library hides those it uses for its
+ * threads (32 and 33), which a caller may nevertheless have left ignored or blocked. */
+static void
+make_deadly(int number)
+{
+	/* Larger than any kernel's struct sigaction, and all zero: SIG_DFL. */
+	const char by_default[256] = {0};
+	const uint64_t set = UINT64_C(1) << (number - 1);
+	syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof set);
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof set);
+}
+
 _Noreturn void
 signals_die_of(int number)
 {
 	const struct rlimit no_core = {0, 0};
 	prctl(PR_SET_DUMPABLE, 0);
 	setrlimit(RLIMIT_CORE, &no_core);
-	signal(number, SIG_DFL);
 	kill(getpid(), number);
-	unblock(number);
+	make_deadly(number);
+	kill(getpid(), number); /* if it had been ignored, the first one is gone */
 	_exit(128 + number);
 }
 

@@ -36,6 +36,8 @@ help_print(void)
 	    stdout);
 	for (size_t i = 0; i < count; i++)
 		print_row(&table[i]);
+	printf("  %-31s %s\n", "-c, --command STRING",
+	    "after NAME: run STRING with $SHELL -c, else /bin/sh -c");
 	fputs(
 	    "\nDUR: a number with ms, s (default), m, h or d: 250ms, 1.5, 10m.\n"
 	    "COMMAND finds DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN and DLOCK_FENCE in its environment.\n"

@@ -117,7 +117,7 @@ wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	lock->pause_ns = lock->pause_ns * 3 / 2 < POLL_LAST ? lock->pause_ns * 3 / 2 : POLL_LAST;
 	if (pause < POLL_FIRST)
 		pause = POLL_FIRST;
-	if (answer->holder.left_ns >= 0 && pause > answer->holder.left_ns + POLL_BEHIND_EXPIRY)
+	if (answer->holder.left_ns >= 0 && pause - POLL_BEHIND_EXPIRY > answer->holder.left_ns)
 		pause = answer->holder.left_ns + POLL_BEHIND_EXPIRY;
 	lock->due = instant_earlier(instant_plus(now, pause), end);
 	lock_change(lock, LOCK_WAITING, now);

@@ -88,6 +88,23 @@ create_nil(const redisReadTask *task)
 	return take_node(task, REPLY_NIL);
 }
 
+#if HIREDIS_MAJOR >= 1
+/* RESP3, which nobody asked for: given up. Without these hiredis hands out a number as a pointer. */
+static void *
+create_double(const redisReadTask *task, double value, char *text, size_t length)
+{
+	(void)task, (void)value, (void)text, (void)length;
+	return NULL;
+}
+
+static void *
+create_bool(const redisReadTask *task, int value)
+{
+	(void)task, (void)value;
+	return NULL;
+}
+#endif
+
 /* The block is emptied as a whole. */
 static void
 free_object(void *object)
@@ -101,6 +118,10 @@ static redisReplyObjectFunctions functions = {
     .createInteger = create_integer,
     .createNil = create_nil,
     .freeObject = free_object,
+#if HIREDIS_MAJOR >= 1
+    .createDouble = create_double,
+    .createBool = create_bool,
+#endif
 };
 
 struct link_reader *

@@ -9,6 +9,7 @@
 #include "base/values.h"
 
 #define DONE_MARKER "dlock!done:"
+#define CLOCK_BELOW (INT64_C(1) << 53)
 
 enum outcome
 answer_classify_error(const char *text)
@@ -97,6 +98,51 @@ read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
 	return true;
 }
 
+/* A server's clock in microseconds. One beyond the doubles of Lua is none. */
+static bool
+read_clock(const struct reply *reply, int64_t *server_us)
+{
+	return read_number(reply, server_us) && *server_us > 0 && *server_us < CLOCK_BELOW;
+}
+
+static bool
+read_fence(const struct reply *reply, char *fence, size_t size)
+{
+	int64_t number;
+	struct problem ignored;
+	if (reply->kind != REPLY_STRING || reply->length >= size ||
+	    strlen(reply->text) != reply->length ||
+	    !value_parse_count(reply->text, 1, INT64_MAX, &number, &ignored))
+		return false;
+	memcpy(fence, reply->text, reply->length + 1);
+	return true;
+}
+
+/* Each verb has its own words; another one is no answer to it. */
+static bool
+read_word(const struct reply *reply, enum store_verb verb, int64_t server_us,
+    struct store_answer *answer)
+{
+	const struct reply *word = reply->items[0];
+	bool granted = verb == STORE_ACQUIRE && is_word(word, "GRANTED");
+	bool owned = (verb == STORE_ACQUIRE || verb == STORE_TOUCH) && is_word(word, "OWNED");
+
+	if (granted || owned) {
+		answer->outcome = OUTCOME_OK;
+		return read_fence(reply->items[1], answer->fence, sizeof answer->fence);
+	}
+	if (is_word(word, "BUSY") && reply->count == 5) {
+		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_HELD;
+		return read_holder(reply, server_us, &answer->holder);
+	}
+	if (verb != STORE_ACQUIRE && is_word(word, "FREE")) {
+		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_OK;
+		answer->gone = true;
+		return true;
+	}
+	return false;
+}
+
 bool
 answer_read_acquire(const struct reply *reply, enum store_verb verb, struct store_answer *answer,
     int64_t *server_us)
@@ -105,28 +151,15 @@ answer_read_acquire(const struct reply *reply, enum store_verb verb, struct stor
 	if (!no_error(reply, answer))
 		return true;
 	if (reply->kind != REPLY_ARRAY || reply->count < 3 ||
-	    !read_number(reply->items[2], server_us)) {
+	    !read_clock(reply->items[2], server_us)) {
+		*server_us = 0;
 		set_garbled(answer);
 		return true;
 	}
-	const struct reply *word = reply->items[0];
-	const struct reply *fence = reply->items[1];
-	if (is_word(word, "LATE"))
+	if (verb == STORE_ACQUIRE && is_word(reply->items[0], "LATE"))
 		return false;
-	if (is_word(word, "FREE")) {
-		answer->outcome = verb == STORE_LOOK ? OUTCOME_OK : OUTCOME_LOST;
-		answer->gone = true;
-	} else if (is_word(word, "BUSY") && reply->count == 5 &&
-	    read_holder(reply, *server_us, &answer->holder)) {
-		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_HELD;
-		answer->gone = false;
-	} else if ((is_word(word, "GRANTED") || is_word(word, "OWNED")) &&
-	    fence->kind == REPLY_STRING && fence->length < sizeof answer->fence) {
-		answer->outcome = OUTCOME_OK;
-		memcpy(answer->fence, fence->text, fence->length + 1);
-	} else {
+	if (!read_word(reply, verb, *server_us, answer))
 		set_garbled(answer);
-	}
 	return true;
 }
 
@@ -149,7 +182,7 @@ answer_read_time(const struct reply *reply)
 	int64_t seconds, us;
 	if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
 	    !read_number(reply->items[0], &seconds) || !read_number(reply->items[1], &us) ||
-	    seconds > INT64_MAX / 2000000)
+	    seconds < 1 || seconds >= CLOCK_BELOW / 1000000 || us < 0 || us >= 1000000)
 		return 0;
 	return seconds * 1000000 + us;
 }

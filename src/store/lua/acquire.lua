@@ -45,7 +45,7 @@ end
 
 local least = tonumber(ARGV[4])
 local fence = holder and redis.call('GET', KEYS[2])
-if not fence or not tonumber(fence) or tonumber(fence) < least then
+if not fence or not string.find(fence, '^%d+$') or tonumber(fence) < least then
 	if ARGV[5] == 'clock' and now > least then
 		least = now
 	end

@@ -213,7 +213,7 @@ storm(int count, int *terms, int *others, bool decided_first)
 			continue;
 		}
 		forward_see(&forward, FORWARD_BY_OUTER, number, 0, 1000 + i, false, now);
-		CHECK(forward.count <= FORWARD_MAX);
+		CHECK(forward.count <= FORWARD_ROOM);
 	}
 	for (int turns = 0; turns < 100; turns++) {
 		for (int number; (number = forward_next(&forward, now, &by_runner)) != 0;) {

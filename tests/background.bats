@@ -14,24 +14,25 @@ setup() {
 	common_setup
 	redis FLUSHALL
 	BEFORE=$(unique_sleep)
+	GOT=$WORK/got-before # its whole name: other tests run at the same time
 	INSIDE=$(unique_sleep)
 }
 
 # exec_dlock ARG...: a shell that has two children, one of which has a child, and becomes dlock.
 # OUTER is its pid.
 exec_dlock() {
-	start env --default-signal bash -c '"$TOOLS/sigcount" got-before 30000 & sleep '"$BEFORE"' &
-		bash -c "sleep '"$BEFORE"' & wait" & until test -s got-before; do sleep 0.01; done
+	start env --default-signal bash -c '"$TOOLS/sigcount" '"$GOT"' 30000 & sleep '"$BEFORE"' &
+		bash -c "sleep '"$BEFORE"' & wait" & until test -s '"$GOT"'; do sleep 0.01; done
 		exec "$DLOCK" "$@"' - "$@" 2>>"$DLOCK_LOG"
 	OUTER=$STARTED
 }
 
 # The three are there, and no signal came to the one that counts.
 untouched() {
-	argv_count "$BEFORE" 2
-	run grep -c ' from ' got-before
+	wait_until 2s argv_count "$BEFORE" 2
+	run grep -c ' from ' "$GOT"
 	assert_output 0
-	argv_count got-before 1
+	argv_count "$GOT" 1
 }
 
 @test "COMMAND exits: the background process is untouched" {
@@ -86,8 +87,8 @@ untouched() {
 @test "the background process may end meanwhile, before and after COMMAND's orphans" {
 	exec_dlock L sh -c "setsid sh -c 'sleep 0.1' & until test -e go; do sleep 0.01; done; exit 8"
 	wait_until 2s running "$OUTER"
-	kill -KILL "$(find_argv got-before)"
-	wait_until 2s argv_gone got-before
+	kill -KILL "$(find_argv "$GOT")"
+	wait_until 2s argv_gone "$GOT"
 	: >go
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 8 ]

@@ -56,7 +56,8 @@ enum forward_witness {
 	FORWARD_BY_RUNNER,
 };
 
-/* Takes in a signal that one of the two got. from_group: its sender is in dlock's process group. */
+/* Takes in a signal that one of the two got. from_group: its sender is in dlock's process group.
+ * forward_next is to be asked after each. */
 void
 forward_see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
     bool from_group, struct instant now);

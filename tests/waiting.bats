@@ -205,7 +205,7 @@ disconnected() {
 	local waiter
 	hold job
 	# A job of its own below a shell of its session: in an orphaned group TSTP stops nobody.
-	start setsid bash -c 'set -m; "$DLOCK" job touch ran & echo $! >waiter; wait $!'
+	start setsid bash -c 'set -m; "$DLOCK" job touch ran & echo $! >waiter; sleep 60'
 	wait_until 2s connected 2
 	waiter=$(<waiter)
 	kill -TSTP "$waiter"

@@ -153,7 +153,8 @@ script_was_called() {
 @test "a lease that was not renewed ends with its TTL: a holder killed with its RUNNER frees within TTL + 0.5 s (P67)" {
 	start_dlock --ttl 1s job sleep 900
 	wait_until 2s running "$OUTER"
-	kill -KILL "$OUTER" "$RUNNER"
+	# RUNNER first: it would release the lock if it saw OUTER die.
+	kill -KILL "$RUNNER" "$OUTER"
 	start_clock
 	wait_until 2s free job
 	assert_between 300 1500 "$(clock_ms)" "milliseconds until it was free"

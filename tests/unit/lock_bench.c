@@ -1,0 +1,196 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "lock_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tap.h"
+
+/* -- the store -------------------------------------------------------------------------------- */
+
+static void
+fake_start(struct store *store, const struct store_request *request)
+{
+	struct fake_store *fake = (struct fake_store *)store;
+	if (fake->under_way && request->verb != STORE_RELEASE)
+		fake->overlaps++;
+	fake->under_way = true;
+	fake->request = *request;
+	fake->started_at = *fake->clock;
+	fake->started[request->verb]++;
+	fake->total++;
+}
+
+static void
+fake_close(struct store *store)
+{
+	struct fake_store *fake = (struct fake_store *)store;
+	fake->under_way = false;
+	fake->closed++;
+}
+
+static const struct store_operations operations = {
+    .start = fake_start,
+    .close = fake_close,
+};
+
+static void
+give(struct bench *bench, struct store_answer *answer, struct instant sent_at)
+{
+	struct fake_store *fake = &bench->store;
+	if (!CHECK(fake->under_way))
+		return;
+	fake->under_way = false;
+	answer->sent_at = sent_at;
+	answer->received_at = bench->now;
+	fake->store.events->answered(fake->store.context, answer);
+}
+
+/* -- the bench -------------------------------------------------------------------------------- */
+
+static void
+on_changed(void *context, struct lock *lock, struct instant now)
+{
+	struct bench *bench = context;
+	CHECK(lock == &bench->lock);
+	bench->told++;
+	bench->told_state = lock->state;
+	bench->told_at = now;
+}
+
+void
+bench_set_up(struct bench *bench, int64_t ttl_ns, int64_t wait_ns)
+{
+	struct problem problem;
+	struct lock_settings settings = {
+	    .wait_ns = wait_ns,
+	    .connect_limit_ns = lease_default_connect_limit(ttl_ns),
+	};
+	memset(bench, 0, sizeof *bench);
+	CHECK(lease_terms_make(&settings.terms, ttl_ns, lease_default_grace(ttl_ns), &problem));
+	bench->now = (struct instant){1000 * S};
+	bench->store.store.operations = &operations;
+	bench->store.clock = &bench->now;
+	lock_init(&bench->lock, &bench->store.store, &settings, 42);
+	bench->lock.changed = on_changed;
+	bench->lock.context = bench;
+}
+
+void
+bench_acquire(struct bench *bench, int64_t ttl_ns, int64_t wait_ns)
+{
+	bench_set_up(bench, ttl_ns, wait_ns);
+	lock_acquire(&bench->lock, bench->now);
+	CHECK(bench_is_asked(bench, STORE_ACQUIRE));
+}
+
+void
+bench_hold(struct bench *bench, int64_t ttl_ns)
+{
+	bench_acquire(bench, ttl_ns, 0);
+	bench_answer(bench, OUTCOME_OK);
+	CHECK_INT(bench->lock.state, LOCK_HELD);
+}
+
+/* Wakes the lock where it is due up to `until`; stops early at a request if that is wanted. */
+static void
+pass_until(struct bench *bench, struct instant until, bool stop_at_request)
+{
+	int total = bench->store.total;
+	for (int turns = 0; turns < 100000; turns++) {
+		struct instant due = lock_due(&bench->lock);
+		if (due.ns > until.ns) {
+			bench->now = until;
+			return;
+		}
+		if (due.ns > bench->now.ns)
+			bench->now = due;
+		lock_tick(&bench->lock, bench->now);
+		if (stop_at_request && bench->store.total > total)
+			return;
+	}
+	CHECK(!"a lock that is due without end");
+}
+
+void
+bench_pass(struct bench *bench, int64_t ns)
+{
+	pass_until(bench, instant_plus(bench->now, ns), false);
+}
+
+void
+bench_sleep(struct bench *bench, int64_t ns)
+{
+	bench->now = instant_plus(bench->now, ns);
+	pass_until(bench, bench->now, false);
+}
+
+bool
+bench_pass_until_asked(struct bench *bench, int64_t ns)
+{
+	int total = bench->store.total;
+	pass_until(bench, instant_plus(bench->now, ns), true);
+	return bench->store.total > total;
+}
+
+void
+bench_answer_sent_at(struct bench *bench, enum outcome outcome, struct instant sent_at)
+{
+	struct store_answer answer;
+	memset(&answer, 0, sizeof answer);
+	answer.outcome = outcome;
+	if (outcome == OUTCOME_OK)
+		strcpy(answer.fence, "1764000000000001");
+	else
+		problem_set(&answer.problem, "outcome %d", (int)outcome);
+	give(bench, &answer, sent_at);
+}
+
+void
+bench_answer(struct bench *bench, enum outcome outcome)
+{
+	bench_answer_sent_at(bench, outcome, bench->store.started_at);
+}
+
+void
+bench_answer_held(struct bench *bench, int64_t left_ns)
+{
+	struct store_answer answer;
+	memset(&answer, 0, sizeof answer);
+	answer.outcome = OUTCOME_HELD;
+	answer.holder.left_ns = left_ns;
+	answer.holder.held_ns = -1;
+	strcpy(answer.holder.token, "another");
+	give(bench, &answer, bench->store.started_at);
+}
+
+void
+bench_answer_lost(struct bench *bench, bool gone)
+{
+	struct store_answer answer;
+	memset(&answer, 0, sizeof answer);
+	answer.outcome = OUTCOME_LOST;
+	answer.gone = gone;
+	give(bench, &answer, bench->store.started_at);
+}
+
+void
+bench_disturb(struct bench *bench)
+{
+	CHECK(!bench->store.under_way);
+	bench->store.store.events->disturbed(bench->store.store.context, bench->now);
+}
+
+bool
+bench_is_asked(const struct bench *bench, enum store_verb verb)
+{
+	return bench->store.under_way && bench->store.request.verb == verb;
+}
+
+struct instant
+bench_after_t0(const struct bench *bench, int64_t ns)
+{
+	return instant_plus(bench->lock.t0, ns);
+}

@@ -146,8 +146,10 @@ lock_tick(struct lock *lock, struct instant now)
 	switch (lock->state) {
 	case LOCK_ASKING:
 	case LOCK_WAITING:
+		/* A try at a server that had failed before is no conflict. */
 		if (lock->busy)
-			lock_leave(lock, OUTCOME_HELD, now);
+			lock_leave(lock, lock->failures > 0 ? OUTCOME_UNREACHABLE : OUTCOME_HELD,
+			    now);
 		else
 			lock_try_acquire(lock);
 		break;

@@ -70,12 +70,13 @@ lock_tick_held(struct lock *lock, struct instant now)
 }
 
 /* The connection has gone while nothing was under way. Nothing is lost, but a server that was
- * restarted without its data would be: verify, though not more often than a retry. */
+ * restarted without its data would be: verify, though not more often than a retry. In doubt the next
+ * try is planned already: a server that answers with an error and hangs up must not speed it up. */
 void
 lock_on_disturbed(void *context, struct instant now)
 {
 	struct lock *lock = context;
-	if (lock->busy || !lock_is_held(lock))
+	if (lock->busy || lock->state != LOCK_HELD)
 		return;
 	struct instant soon = instant_plus(lock->t0, LOCK_RETRY_FIRST);
 	if (soon.ns < now.ns)

@@ -151,6 +151,36 @@ waiting() {
 	[ "$(redis CLIENT LIST TYPE normal | wc -l)" -ge 3 ] && state_is S "$1"
 }
 
+@test "arguments that are too long by what dlock adds are 126, and the lock is free" {
+	# What execve(2) takes is a quarter of the stack's limit, environment included: find the most
+	# that dlock itself can be started with.
+	cat >most.py <<-'END'
+		import os, resource, subprocess, sys
+		env = {"DLOCK_SERVER": os.environ["DLOCK_SERVER"], "PATH": "/usr/bin:/bin"}
+		limit = lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+		def run(size):
+		    words = ["x" * 999] * (size // 1000) + ["y" * (size % 1000)]
+		    try:
+		        return subprocess.run([os.environ["DLOCK"], "L", "true"] + words, env=env,
+		                              stderr=subprocess.PIPE, preexec_fn=limit)
+		    except OSError:
+		        return None
+		low, high = 1000, 400000
+		while high - low > 1:
+		    middle = (low + high) // 2
+		    low, high = (low, middle) if run(middle) is None else (middle, high)
+		for size in low, low - 1000:
+		    done = run(size)
+		    print(done.returncode, done.stderr.decode())
+	END
+	run /usr/bin/python3 most.py
+	assert_success
+	assert_line --index 0 --partial '126 dlock: '
+	assert_line --index 0 --partial 'too long'
+	assert_line --index 1 --regexp '^0 *$'
+	free L
+}
+
 # make_public: PUBLIC, a directory that any user may enter, with a dlock in it, and a server that
 # any user may use: bats' own directories are closed to others, and so may be the source tree.
 make_public() {
@@ -196,4 +226,18 @@ teardown() {
 	run -3 as_nobody /usr/bin:/bin "$PUBLIC/dlock" L sh -c 'id -u; exit 3'
 	assert_output 65534
 	free L
+}
+
+@test "with no process left for RUNNER or COMMAND dlock says 71, and the lock is free" {
+	local limit user=$((100000 + RANDOM)) # nobody else's, so that nobody else counts
+	make_public
+	for limit in 1 2; do
+		run -71 setpriv --reuid "$user" --regid "$user" --clear-groups \
+			bash -c 'ulimit -u "$1"; exec "$2" L touch "$3"' - "$limit" "$PUBLIC/dlock" "$PUBLIC/ran"
+		assert_output --partial 'dlock: '
+		free L
+	done
+	run -0 setpriv --reuid "$user" --regid "$user" --clear-groups \
+		bash -c 'ulimit -u 3; exec "$1" L true' - "$PUBLIC/dlock"
+	[ ! -e "$PUBLIC/ran" ]
 }

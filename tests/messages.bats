@@ -147,6 +147,32 @@ hold() {
 	done
 }
 
+@test "a lease that ended before COMMAND was started: COMMAND is not run" {
+	# Its acquired line may block on a full pipe; a stop at that moment is the same, but not to be had.
+	mkfifo full
+	exec 5<>full
+	dd if=/dev/zero of=full bs=65536 count=1 oflag=nonblock status=none
+	start "$DLOCK" -v -t 1s -k 100ms --on-lost signal L touch ran 2>full
+	wait_until 2s held L
+	# From the acquisition on: either it runs in time, or not at all.
+	wait_until 3s free L
+	[ -e ran ] || started=no
+	head -c 65536 <&5 >/dev/null
+	exec 5<&-
+	exit_status_of "$STARTED"
+	[ -z "${started:-}" ] || [ ! -e ran ]
+}
+
+@test "a reader of stderr that does not read keeps no lock" {
+	mkfifo full
+	exec 5<>full
+	start "$DLOCK" -vv L sh -c 'dd if=/dev/zero bs=65536 count=1 oflag=nonblock status=none >&2; exit 6' 2>full
+	exit_status_of "$STARTED" 5s
+	[ "$STATUS" -eq 6 ]
+	free L
+	exec 5<&-
+}
+
 @test "an error is said also with -q: unreachable is 69 (P36)" {
 	run -69 dlock -q -S unix:///no/such/socket L touch ran
 	[ "${#lines[@]}" -eq 1 ]

@@ -96,6 +96,40 @@ ended_with() {
 	[ "$(times got TERM)" -eq 2 ] || fail "$(<got)"
 }
 
+@test "a volley to the group reaches COMMAND no more often than it was sent" {
+	# At a pace at which each comes when the one before is just being forgotten. (Of two that are
+	# pending at once the kernel makes one, so fewer are no wonder on a busy machine.)
+	count_under setsid "$DLOCK" job
+	"$TOOLS/volley" 10 150 9000 11500 "-$OUTER"
+	ended_with 5
+	assert_between 75 150 "$(times got USR1)" 'USR1 of 150'
+}
+
+@test "an alarm that was set before dlock was executed reaches COMMAND once" {
+	start /usr/bin/python3 -c 'import os, signal, sys
+signal.alarm(1)
+os.execv(sys.argv[1], sys.argv[1:])' "$DLOCK" job "$TOOLS/sigcount" got 300 5
+	OUTER=$STARTED
+	wait_until 3s got got ALRM
+	ended_with 5
+	each_once got ALRM
+}
+
+@test "a stopped COMMAND and its dlock get TERM when they are continued" {
+	start setsid "$DLOCK" job bash -c 'echo >up; kill -STOP $$; sleep 60'
+	OUTER=$STARTED
+	wait_until 2s test -e up
+	wait_until 2s running "$OUTER"
+	wait_until 2s state_is T "$COMMAND"
+	wait_until 2s state_is T "$OUTER"
+	held job
+	kill -TERM "$OUTER"
+	kill -CONT "$OUTER"
+	ended_with 143
+	assert_gone "$COMMAND"
+	free job
+}
+
 @test "a signal to RUNNER alone, as from kill \$PPID, is forwarded once" {
 	local runner
 	count_under setsid "$DLOCK" job
@@ -214,11 +248,11 @@ ended_with() {
 	wait_until 2s test -e ready
 	wait_until 2s running "$OUTER"
 	wait_until 2s tree_of_at_least "$COMMAND" 4
-	mapfile -t pids < <(descendants "$OUTER")
+	# RUNNER releases, hence outlives the key: it is not of the tree.
+	mapfile -t pids < <(descendants "$RUNNER")
 	start "$TOOLS/keywatch" "$REDIS_SOCK" lock:job "${pids[@]}" >watched
 	wait_until 2s has_line watched watching
 	kill -TERM "$OUTER"
-	# RUNNER releases, hence outlives the key: it is not of the tree.
 	ended_with 143
 	wait_until 2s test -n "$(tail -n +2 watched)"
 	run cat watched

@@ -170,6 +170,20 @@ LOCK_IS() {
 		'send:kill -TERM %1; wait; jobs\n' 'expect:ready> ' "$(LOCK_IS 0)"
 }
 
+@test "a shell as COMMAND has its own job control" {
+	session 'send:"$DLOCK" -v job bash --norc --noprofile -i\n' 'expect:ready> ' \
+		'send:bash sleeper\n' 'expect:up' 'send:\x1a' 'expect:Stopped' 'expect:ready> ' \
+		"$(LOCK_IS 1)" 'send:fg\n' 'run:sleep 0.1' 'send:\x03' 'expect:ready> ' \
+		'send:echo inner=$?\n' 'expect:inner=130' "$(LOCK_IS 1)" \
+		'send:exit 6\n' "$(LOCK_IS 0)" 'send:echo now=$?\n' 'expect:now=6'
+}
+
+@test "messages from the background do not stop the job, stty tostop or not" {
+	session 'send:stty tostop\n' 'expect:ready> ' \
+		'send:"$DLOCK" -v job sh -c "exit 4" &\n' 'expect:released' \
+		'send:wait %1; echo now=$?\n' 'expect:now=4' "$(LOCK_IS 0)" 'send:stty -tostop\n'
+}
+
 @test "the terminal's foreground group is the same under dlock, and afterwards (S52)" {
 	cat >show <<-'END'
 		"$TOOLS/showstate" "$1"

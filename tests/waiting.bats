@@ -216,6 +216,24 @@ disconnected() {
 	[ -e ran ]
 }
 
+@test "a full stderr pipe keeps no waiter: -n, -w and TERM end it as ever" {
+	hold job
+	mkfifo full
+	exec 5<>full
+	dd if=/dev/zero of=full bs=65536 count=1 oflag=nonblock status=none
+	start_clock
+	run -75 timeout -s KILL 5 "$DLOCK" -n job true 2>full
+	run -75 timeout -s KILL 5 "$DLOCK" -w 1.5 job true 2>full
+	start env --default-signal "$DLOCK" job true 2>full
+	wait_until 2s connected 2
+	sleep 1.2 # the line that it cannot write
+	kill -TERM "$STARTED"
+	exec 5<&-
+	wait_until 2s gone "$STARTED"
+	exit_status_of "$STARTED"
+	[ "$STATUS" -eq 143 ]
+}
+
 @test "a waiter is one process, and COMMAND is not run before its time" {
 	hold job
 	start_dlock job touch ran

@@ -4,7 +4,7 @@
  *
  * showstate FILE: writes to FILE, one line each, everything that a process inherits and that must
  * be the same with and without dlock: working directory, umask, root, signal mask, dispositions,
- * limits, priority, process group, session, the terminal's foreground group, dumpable and
+ * limits, priority and scheduler, capabilities, cgroup, process group, session, the terminal's foreground group, dumpable and
  * parent-death settings, and the open descriptors with what they are, their flags and offset.
  * FILE is opened last, by a descriptor that is not listed. (What it leaves out: pids, and the
  * environment, for which there is env(1).)
@@ -13,10 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -70,6 +72,34 @@ show_signals(FILE *out)
 		if (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0)
 			fputs(line, out);
 	fclose(status);
+}
+
+/* Its first line. */
+static void
+show_file(FILE *out, const char *what, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[512];
+
+	if (file != NULL && fgets(line, sizeof line, file) != NULL)
+		fprintf(out, "%s %s", what, line);
+	if (file != NULL)
+		fclose(file);
+}
+
+/* Processors, and memory that may not be paged. */
+static void
+show_status(FILE *out)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+
+	while (status != NULL && fgets(line, sizeof line, status) != NULL)
+		if (strncmp(line, "VmLck", 5) == 0 || strncmp(line, "Cpus_allowed:", 13) == 0 ||
+		    strncmp(line, "Cap", 3) == 0 || strncmp(line, "Seccomp", 7) == 0)
+			fputs(line, out);
+	if (status != NULL)
+		fclose(status);
 }
 
 static void
@@ -160,6 +190,11 @@ main(int argc, char **argv)
 	fprintf(out, "group %d\nsession %d\n", (int)getpgrp(), (int)getsid(0));
 	fprintf(out, "nice %d\n", getpriority(PRIO_PROCESS, 0));
 	fprintf(out, "dumpable %d\n", prctl(PR_GET_DUMPABLE));
+	fprintf(out, "scheduler %d timer-slack %d personality %#x\n", sched_getscheduler(0),
+	    prctl(PR_GET_TIMERSLACK), (unsigned int)personality(0xffffffff));
+	show_file(out, "oom_score_adj", "/proc/self/oom_score_adj");
+	show_file(out, "cgroup", "/proc/self/cgroup");
+	show_status(out);
 	fprintf(out, "no_new_privs %d\n", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 	fprintf(out, "parent-death-signal %d\n", death_signal);
 	show_signals(out);

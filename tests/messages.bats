@@ -149,18 +149,33 @@ hold() {
 
 @test "a lease that ended before COMMAND was started: COMMAND is not run" {
 	# Its acquired line may block on a full pipe; a stop at that moment is the same, but not to be had.
+	# Ten, for what was wrong here was a race.
+	local i pids=()
 	mkfifo full
 	exec 5<>full
 	dd if=/dev/zero of=full bs=65536 count=1 oflag=nonblock status=none
-	start "$DLOCK" -v -t 1s -k 100ms --on-lost signal L touch ran 2>full
-	wait_until 2s held L
-	# From the acquisition on: either it runs in time, or not at all.
-	wait_until 3s free L
-	[ -e ran ] || started=no
+	for i in {0..9}; do
+		start "$DLOCK" -v -t 1s -k 100ms --on-lost signal "L$i" touch "ran$i" 2>full
+		pids[i]=$STARTED
+	done
+	for i in {0..9}; do
+		wait_until 2s fenced "L$i"
+		wait_until 3s free "L$i"
+		# From the acquisition on: either it runs in time, or not at all.
+		[ ! -e "ran$i" ] || pids[i]=
+	done
 	head -c 65536 <&5 >/dev/null
 	exec 5<&-
-	exit_status_of "$STARTED"
-	[ -z "${started:-}" ] || [ ! -e ran ]
+	for i in {0..9}; do
+		[ -n "${pids[i]}" ] || continue
+		exit_status_of "${pids[i]}"
+		[ ! -e "ran$i" ] || fail "started after its lease had ended"
+	done
+}
+
+# fenced NAME: it has been acquired at some time.
+fenced() {
+	[ "$(redis EXISTS "$(fence_key_of "$1")")" = 1 ]
 }
 
 @test "a reader of stderr that does not read keeps no lock" {

@@ -89,9 +89,9 @@ expires_at() {
 		return t[1] * 1000 + math.floor(t[2] / 1000) + left" 1 "$(key_of "$1")"
 }
 
-# watch_server, before the event, where dlock's release can still reach the server after the tree's
-# death: lock_end is then the instant (milliseconds, the server's clock) of that release or, while
-# the key is there, that of its end; fails where the key ended in another way.
+# watch_server, before the dlock is started, where the server stays well. lock_end is then the instant
+# (milliseconds, the server's clock) at which the key ended or will end: by what it says now or, if the
+# key is gone, by what it executed: a release, or nothing since the last renewal.
 watch_server() {
 	start redis-cli -s "$REDIS_SOCK" MONITOR >"$WORK/monitor"
 	wait_until 2s grep -q OK "$WORK/monitor"
@@ -101,10 +101,14 @@ lock_end() {
 	local end
 	end=$(expires_at "$1")
 	if [ "$end" -lt 0 ]; then
-		end=$(grep -iE "lua\] \"(del|unlink)\" \"$(key_of "$1")\"" "$WORK/monitor" | tail -n 1)
-		[ -n "$end" ] || { echo "the key of $1 ended before the tree" >&2; return 1; }
-		end=${end%% *}
-		end=$((${end/./} / 1000))
+		# 1796049362.211655 [0 lua] "PEXPIRE" "lock:job" "2000"
+		end=$(awk -v key="\"$(key_of "$1")\"" '
+			$3 != "lua]" || $5 != key { next }
+			{ ms = int($1 * 1000); last = $NF; gsub(/"/, "", last) }
+			toupper($4) ~ /"(SET|PEXPIRE)"/ { end = ms + last }
+			toupper($4) ~ /"DEL"/ { end = ms }
+			END { printf "%.0f\n", end }' "$WORK/monitor")
+		[ "$end" -gt 0 ] || { echo "the server has seen nothing of $1" >&2; return 1; }
 	fi
 	echo "$end"
 }

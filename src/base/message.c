@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 100
+
 static bool level_quiet;
 static int level_verbosity;
 static bool never_block;
@@ -98,7 +100,7 @@ write_line(const char *line, size_t length)
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	sigset_t ttou, before;
 
-	if (never_block && (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT)))
+	if (poll(&room, 1, never_block ? 0 : PATIENCE_MS) != 1 || !(room.revents & POLLOUT))
 		return;
 	sigemptyset(&ttou);
 	sigaddset(&ttou, SIGTTOU);

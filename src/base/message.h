@@ -3,7 +3,9 @@
 
 /* Everything dlock says: one line each, on stderr, "dlock: " first; stdout belongs to COMMAND.
  *
- * A line is written with one write(2). Control characters, and bytes that are not UTF-8, are
+ * A line is written with one write(2). One that stderr cannot take within 100 ms is dropped: a stuck
+ * terminal, or a full pipe that nobody reads, must not keep -w or a signal from ending dlock.
+ * Control characters, and bytes that are not UTF-8, are
  * shown as \xHH, because names and labels of other people's locks end up here and must not be
  * able to drive a terminal. */
 #ifndef DLOCK_BASE_MESSAGE_H
@@ -19,8 +21,8 @@
 void
 message_set_level(bool quiet, int verbosity);
 
-/* From now on a line that stderr cannot take at once is dropped. For the two processes that keep
- * a promise by the clock: a stuck terminal or a full pipe must not stop them. */
+/* From now on a line that stderr cannot take at once is dropped, not waited for at all. For the two
+ * processes that keep a promise by the clock. */
 void
 message_never_block(void);
 

@@ -81,8 +81,12 @@ job_run(const struct job_settings *settings)
 		return status;
 	}
 	lock_init(&job.lock, settings->store, &settings->lock, settings->seed);
-	if (!waiter_acquire(&job, &status))
-		return status;
+	/* A process that was stopped, or a machine that slept, right after the grant: confirmed afresh
+	 * with the same token before anything runs. */
+	do {
+		if (!waiter_acquire(&job, &status))
+			return status;
+	} while (instant_reached(lease_renew_at(&settings->lock.terms, job.lock.t0), clock_now()));
 	message_verbose("acquired '%s' after %s, fence %s", settings->name,
 	    value_print_duration(waited, sizeof waited,
 		instant_between(job.lock.asked_at, clock_now())),

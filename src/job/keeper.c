@@ -165,12 +165,14 @@ wake_outer(struct job *job)
 	struct process outer;
 	if (!atomic_exchange(&job->channel.page->stopped, false))
 		return;
+	urgency_pause();
 	for (int i = 0; i < WAKE_OUTER_TRIES; i++) {
 		kill(job->outer, SIGCONT);
 		poll(NULL, 0, 1);
 		if (!proc_read(proc_listed(job->outer), &outer) || !outer.stopped)
-			return;
+			break;
 	}
+	urgency_resume();
 }
 
 static void
@@ -231,6 +233,9 @@ static bool
 was_lost(const struct job *job)
 {
 	const struct lock *lock = &job->lock;
+	/* A command that never ran has lost nothing, and has a status that says more. */
+	if (job->not_executed)
+		return false;
 	if (job->lost || lock->loss != LOSS_NONE)
 		return true;
 	if (lock->state != LOCK_RELEASED)
@@ -346,6 +351,8 @@ keeper_run(struct job *job)
 	if (tree_become_subreaper() != 0 || deadman_open(&job->deadman) != 0)
 		goto system_error;
 	spread_deadline(job);
+	if (instant_reached(lease_term_at(&job->settings->lock.terms, job->lock.t0), clock_now()))
+		goto too_late;
 	if (start_command(job) != 0)
 		goto system_error;
 	urgency_raise(); /* only now: COMMAND has the caller's scheduling */
@@ -357,10 +364,19 @@ keeper_run(struct job *job)
 	/* Deaf and blind: OUTER and PDEATHSIG do the rest. */
 	_exit(EXIT_SYSTEM);
 
+too_late:
+	/* Stopped since the grant, for longer than the lease. */
+	message_error("lost '%s': its lease was over before its command was started",
+	    job->settings->name);
+	job->value = EXIT_LOST;
+	goto give_up;
+
 system_error:
 	message_error("cannot start the command of '%s': %s", job->settings->name, strerror(errno));
-	job->not_executed = true;
 	job->value = EXIT_SYSTEM;
+
+give_up:
+	job->not_executed = true;
 	job->ended_at = clock_now();
 	give_back(job, job->ended_at);
 	while (job_turn(job) == 0)

@@ -9,6 +9,7 @@
 
 #include "job/keeper.h"
 #include "run/proc.h"
+#include "run/urgency.h"
 
 static void
 pass_signals_on(void *context, struct instant now)
@@ -18,7 +19,10 @@ pass_signals_on(void *context, struct instant now)
 	int number;
 	while ((number = forward_next(&job->forward, now, &by_runner)) != 0) {
 		/* A stopped OUTER cannot say that it got it too: then the group did. */
-		if (!by_runner || !proc_has_pending(job->outer, number))
+		urgency_pause();
+		bool group_has = by_runner && proc_has_pending(job->outer, number);
+		urgency_resume();
+		if (!group_has)
 			command_signal(&job->command, number);
 	}
 	struct instant due = forward_due(&job->forward);

@@ -222,9 +222,7 @@ command_kill(struct command *command, int64_t insist_ns, struct instant now)
 		command->patience_until = instant_plus(now, COMMAND_PATIENCE_NS);
 		loop_stop_timer(command->loop, &command->grace);
 		command->events->killing(command->context);
-		/* All at once first: a sweep alone takes a turn of the scheduler for each level of the
-		 * tree. */
-		command_signal_tree(command, SIGKILL);
+		tree_kill(&command->tree);
 	}
 	sweep(command, insist_ns, now);
 }

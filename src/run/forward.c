@@ -21,15 +21,29 @@ static void
 decide(struct sighting *sighting, struct instant now)
 {
 	sighting->decided = true;
-	sighting->forget_at = instant_plus(now, FORWARD_SAME_NS);
+	sighting->forget_at = instant_plus(now, 2 * FORWARD_SAME_NS);
 }
 
-static struct sighting *
-find(struct forward *forward, int number, int code, int sender)
+static bool
+is_seen_by(const struct sighting *sighting, enum forward_witness witness)
 {
-	for (int i = 0; i < forward->count; i++) {
+	return sighting->seen_at[witness].ns != INT64_MAX;
+}
+
+static bool
+is_within_same(struct instant earlier, struct instant now)
+{
+	return earlier.ns != INT64_MAX && instant_between(earlier, now) <= FORWARD_SAME_NS;
+}
+
+/* The latest sighting of this signal, undecided or decided. */
+static struct sighting *
+find(struct forward *forward, int number, int code, int sender, bool decided)
+{
+	for (int i = forward->count - 1; i >= 0; i--) {
 		struct sighting *at = &forward->sightings[i];
-		if (at->number == number && at->code == code && at->sender == sender)
+		if (at->number == number && at->code == code && at->sender == sender &&
+		    at->decided == decided)
 			return at;
 	}
 	return NULL;
@@ -59,40 +73,73 @@ make_room(struct forward *forward, struct instant now)
 	forward->count--;
 }
 
+/* Another look at what is not decided yet. */
 static void
 see_again(struct sighting *at, enum forward_witness witness, struct instant now)
 {
-	if (witness == FORWARD_BY_RUNNER) {
-		at->by_runner = true;
-	} else {
-		if (!at->by_outer || instant_between(at->by_outer_at, now) > FORWARD_SAME_NS) {
-			at->times++;
-			at->by_outer_at = now;
-		}
-		at->by_outer = true;
-	}
-	if (at->by_outer && at->by_runner && !at->decided)
+	if (!is_seen_by(at, witness)) {
+		at->seen_at[witness] = now;
 		decide(at, now);
+	} else if (witness == at->first && !is_within_same(at->seen_at[witness], now)) {
+		at->seen_at[witness] = now;
+		at->times++;
+	}
+}
+
+/* Is it what was decided already? The other witness comes late, or it is the same again. A repeat
+ * is remembered: the other witness may see its copy when this sighting is too old to be the same. */
+static bool
+is_swallowed(struct sighting *before, enum forward_witness witness, struct instant now)
+{
+	if (!is_seen_by(before, witness)) {
+		before->seen_at[witness] = now;
+		return true;
+	}
+	if (!is_within_same(before->seen_at[witness], now))
+		return false;
+	before->swallowed_at[witness] = now;
+	return true;
 }
 
 static struct sighting *
+add(struct forward *forward, int number, int code, int sender, enum forward_witness witness,
+    struct instant now)
+{
+	make_room(forward, now);
+	struct sighting *at = &forward->sightings[forward->count++];
+	*at = (struct sighting){
+	    .number = number,
+	    .code = code,
+	    .sender = sender,
+	    .seen_at = {INSTANT_NEVER, INSTANT_NEVER},
+	    .swallowed_at = {INSTANT_NEVER, INSTANT_NEVER},
+	    .first = witness,
+	    .times = 1,
+	};
+	at->seen_at[witness] = now;
+	return at;
+}
+
+static void
 see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
     int64_t settle_ns, struct instant now)
 {
 	forget_old(forward, now);
-	struct sighting *at = find(forward, number, code, sender);
-	if (at == NULL) {
-		make_room(forward, now);
-		at = &forward->sightings[forward->count++];
-		*at = (struct sighting){
-		    .number = number,
-		    .code = code,
-		    .sender = sender,
-		    .decide_at = instant_plus(now, settle_ns),
-		};
+	struct sighting *at = find(forward, number, code, sender, false);
+	if (at != NULL) {
+		see_again(at, witness, now);
+		return;
 	}
-	see_again(at, witness, now);
-	return at;
+	struct sighting *before = find(forward, number, code, sender, true);
+	if (before != NULL && is_swallowed(before, witness, now))
+		return;
+	enum forward_witness other =
+	    witness == FORWARD_BY_OUTER ? FORWARD_BY_RUNNER : FORWARD_BY_OUTER;
+	bool other_has = before != NULL && is_within_same(before->swallowed_at[other], now);
+	at = add(forward, number, code, sender, witness, now);
+	at->decide_at = instant_plus(now, settle_ns);
+	if (other_has)
+		see_again(at, other, now);
 }
 
 void
@@ -108,8 +155,11 @@ forward_see(struct forward *forward, enum forward_witness witness, int number, i
 void
 forward_see_settled(struct forward *forward, int number, int code, int sender, struct instant now)
 {
-	struct sighting *at =
-	    see(forward, FORWARD_BY_RUNNER, number, code, sender, FORWARD_WITNESS_NS, now);
+	forget_old(forward, now);
+	struct sighting *at = find(forward, number, code, sender, true);
+	if (at == NULL)
+		at = add(forward, number, code, sender, FORWARD_BY_RUNNER, now);
+	at->seen_at[FORWARD_BY_RUNNER] = now;
 	at->decided = true;
 	at->forget_at = instant_plus(now, FORWARD_WITNESS_NS);
 }
@@ -121,7 +171,7 @@ forward_next(struct forward *forward, struct instant now, bool *by_runner)
 		struct sighting *at = &forward->sightings[i];
 		if (at->decided || !instant_reached(at->decide_at, now))
 			continue;
-		*by_runner = at->by_runner;
+		*by_runner = is_seen_by(at, FORWARD_BY_RUNNER);
 		/* Sent one by one, as they came: two at once would become one. */
 		if (--at->times > 0)
 			at->decide_at = instant_plus(now, FORWARD_SAME_NS);

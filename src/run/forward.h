@@ -33,15 +33,21 @@
 /* The same again, after it was decided. */
 #define FORWARD_SAME_NS (10 * NS_PER_MS)
 
+enum forward_witness {
+	FORWARD_BY_OUTER,
+	FORWARD_BY_RUNNER,
+	FORWARD_WITNESSES,
+};
+
 struct sighting {
 	int number;
 	int code;
 	int sender;
-	bool by_outer;
-	bool by_runner;
+	struct instant seen_at[FORWARD_WITNESSES];      /* first; INSTANT_NEVER: not by that one */
+	struct instant swallowed_at[FORWARD_WITNESSES]; /* a repeat that counted as the same */
+	enum forward_witness first;
+	int times;    /* how often `first` saw it, more than FORWARD_SAME_NS apart */
 	bool decided; /* kept for a while, so that its double is known */
-	int times;    /* how often OUTER got it, sent more than FORWARD_SAME_NS apart */
-	struct instant by_outer_at;
 	struct instant decide_at;
 	struct instant forget_at;
 };
@@ -49,11 +55,6 @@ struct sighting {
 struct forward {
 	struct sighting sightings[FORWARD_ROOM];
 	int count;
-};
-
-enum forward_witness {
-	FORWARD_BY_OUTER,
-	FORWARD_BY_RUNNER,
 };
 
 /* Takes in a signal that one of the two got. from_group: its sender is in dlock's process group.

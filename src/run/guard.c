@@ -38,6 +38,7 @@ struct guard {
 static _Noreturn void
 end_as_told(struct guard *guard, const struct message *last_word)
 {
+	urgency_pause();
 	kill(guard->settings->runner, SIGKILL);
 	waitpid(guard->settings->runner, NULL, 0);
 	if (last_word->kind == MESSAGE_SIGNALED)
@@ -52,8 +53,8 @@ end_by_force(struct guard *guard, const char *why)
 	struct tree *tree = guard->settings->tree;
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
 	int left;
-	/* All at once first, as the sweep goes level by level. */
-	tree_signal(tree, getpid(), SIGKILL);
+	tree->helper = NULL;
+	tree_kill(tree);
 	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
 		poll(NULL, 0, 1);
 	message_error("lost '%s': %s", guard->settings->name, why);
@@ -103,9 +104,14 @@ static void
 check_runner(struct guard *guard)
 {
 	siginfo_t info = {0};
-	if (waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG) != 0 ||
-	    info.si_pid == 0)
+	urgency_pause();
+	int status = waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG);
+	urgency_resume();
+	if (status != 0 || info.si_pid == 0) {
+		/* As process 1 of a container, or below one that left orphans: those are reaped. */
+		tree_reap(guard->settings->tree);
 		return;
+	}
 	guard->settings->tree->known = 0;
 	hear_runner(guard);
 	end_by_force(guard, "the process that renewed it was killed; its command has been killed");
@@ -195,6 +201,7 @@ guard_run(const struct guard_settings *settings)
 	loop_set_timer(&guard.loop, &guard.deadline,
 	    (struct instant){atomic_load(&settings->channel->page->guard_at_ns)});
 	descriptors_let_go();
+	settings->tree->helper = &settings->runner; /* reaped by check_runner alone */
 	for (;;) {
 		if (loop_run_once(&guard.loop) != 0)
 			end_by_force(&guard, "the guard cannot wait for events");

@@ -84,6 +84,12 @@ proc_open(void)
 	return true;
 }
 
+bool
+proc_is_foreign(void)
+{
+	return our_column != 0;
+}
+
 struct search {
 	pid_t wanted;
 	pid_t found;

@@ -23,6 +23,10 @@ struct process {
 bool
 proc_open(void);
 
+/* Are numbers translated? Then each one costs a look at /proc/PID. */
+bool
+proc_is_foreign(void);
+
 /* Reads what /proc says under the number `listed`. False: there is no such process. */
 bool
 proc_read(pid_t listed, struct process *process);

@@ -86,16 +86,18 @@ void
 tree_reap(struct tree *tree)
 {
 	static pid_t children[TABLE_SIZE];
-	if (tree->bystander_count == 0) {
+	urgency_pause();
+	if (tree->bystander_count == 0 && (tree->helper == NULL || *tree->helper == 0)) {
 		while (reap(tree, P_ALL, 0))
 			;
-		return;
+	} else if (has_children()) {
+		int count = list_own(tree, children, TABLE_SIZE);
+		for (int i = 0; i < count; i++) {
+			if (!is_bystander(tree, children[i]))
+				reap(tree, P_PID, children[i]);
+		}
 	}
-	int count = proc_list_children(children, TABLE_SIZE);
-	for (int i = 0; i < count; i++) {
-		if (!is_bystander(tree, children[i]))
-			reap(tree, P_PID, children[i]);
-	}
+	urgency_resume();
 }
 
 bool
@@ -116,6 +118,25 @@ tree_is_empty(struct tree *tree, pid_t *example, int *count)
 	return *count == 0 && tree->can_list;
 }
 
+/* Kills what are this process's children now; fills in and counts them. */
+static int
+kill_children(struct tree *tree, pid_t *children, int size)
+{
+	/* A translation of numbers looks at entries of others. */
+	if (proc_is_foreign())
+		urgency_pause();
+	tree->denied = 0;
+	int count = list_own(tree, children, size);
+	for (int i = 0; i < count; i++) {
+		if (!is_bystander(tree, children[i]) && kill(children[i], SIGKILL) != 0 &&
+		    errno == EPERM)
+			tree->denied++;
+	}
+	if (proc_is_foreign())
+		urgency_resume();
+	return count;
+}
+
 int
 tree_sweep(struct tree *tree)
 {
@@ -125,16 +146,8 @@ tree_sweep(struct tree *tree)
 		bool progress = false;
 		if (!has_children())
 			return 0;
-		tree->denied = 0;
-		int count = list_own(tree, children, TABLE_SIZE);
-		for (int i = 0; i < count; i++) {
-			if (is_bystander(tree, children[i]))
-				continue;
-			if (kill(children[i], SIGKILL) != 0 && errno == EPERM)
-				tree->denied++;
-			else
-				urgency_lend(children[i]);
-		}
+		int count = kill_children(tree, children, TABLE_SIZE);
+		urgency_pause();
 		for (int i = 0; i < count; i++) {
 			if (is_bystander(tree, children[i]))
 				continue;
@@ -145,6 +158,7 @@ tree_sweep(struct tree *tree)
 				tree->example = children[i];
 			}
 		}
+		urgency_resume();
 		if (!tree->can_list && has_children())
 			left = 1;
 		/* Who has just died may have left children of its own: they are ours now. */
@@ -243,6 +257,7 @@ tree_signal(struct tree *tree, pid_t root, int number)
 	if (!tree->can_list)
 		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
 											     : 0;
+	urgency_pause();
 	proc_for_each(add_to_table, &count);
 	mark_below(tree, proc_listed(root), count);
 	for (int i = 0; i < count; i++) {
@@ -257,5 +272,14 @@ tree_signal(struct tree *tree, pid_t root, int number)
 			signal_process(&table[i].process, SIGCONT);
 		sent++;
 	}
+	urgency_resume();
 	return sent;
+}
+
+void
+tree_kill(struct tree *tree)
+{
+	static pid_t children[TABLE_SIZE];
+	kill_children(tree, children, TABLE_SIZE);
+	tree_signal(tree, getpid(), SIGKILL);
 }

@@ -46,6 +46,11 @@ tree_become_subreaper(void);
 int
 tree_signal(struct tree *tree, pid_t root, int number);
 
+/* KILL to every descendant, at once but best effort: the children first, which are most of a storm,
+ * then the rest, because a sweep alone takes a turn of the scheduler for each level of the tree. */
+void
+tree_kill(struct tree *tree);
+
 /* Kills and reaps this process's children, as long as that makes progress. Returns how many are
  * left that have not died yet: to be called again in a moment, until 0. */
 int

@@ -7,28 +7,40 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-static bool is_raised;
+/* More of it would bring the spinning back in a weak form: who is waited for gets a tenth of the
+ * processor. */
+#define NICE_GAIN 10
+
+static bool is_real_time;
+static int policy_at_start;
+static int pauses;
 
 static int
-make_real_time(pid_t pid)
+make_real_time(void)
 {
 	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
-	return sched_setscheduler(pid, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
+	return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
 }
 
 void
 urgency_raise(void)
 {
-	if (is_raised)
-		return;
-	is_raised = make_real_time(0) == 0;
-	if (!is_raised)
-		setpriority(PRIO_PROCESS, 0, -20);
+	policy_at_start = sched_getscheduler(0);
+	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - NICE_GAIN);
+	is_real_time = policy_at_start == SCHED_OTHER && make_real_time() == 0;
 }
 
 void
-urgency_lend(pid_t pid)
+urgency_pause(void)
 {
-	if (is_raised)
-		make_real_time(pid);
+	const struct sched_param none = {0};
+	if (is_real_time && pauses++ == 0)
+		sched_setscheduler(0, policy_at_start, &none);
+}
+
+void
+urgency_resume(void)
+{
+	if (is_real_time && --pauses == 0)
+		make_real_time();
 }

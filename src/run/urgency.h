@@ -3,20 +3,24 @@
 
 /* Being first in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake it
  * is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded host, an
- * ordinary process has its turn seconds late, and the lease does not wait. */
+ * ordinary process has its turn seconds late, and the lease does not wait. Real-time scheduling is
+ * asked for, and silently not had where it is not permitted (an ordinary user).
+ *
+ * It pauses for reaping and for looking at /proc/PID: there the kernel may spin until a reader of
+ * the same entry, whom a real-time process keeps from the processor, has let it go. (0.95 s were
+ * seen, which is what sched_rt_runtime_us allows; see proc_flush_pid and shrink_dcache_parent in
+ * Linux.) */
 #ifndef DLOCK_RUN_URGENCY_H
 #define DLOCK_RUN_URGENCY_H
 
-#include <sys/types.h>
-
-/* Asks for real-time scheduling, else for the best nice value; where neither is permitted (an
- * ordinary user), nothing changes. Processes forked from here on do not inherit it. */
+/* From now on. COMMAND must have been forked already; later children do not inherit it. */
 void
 urgency_raise(void);
 
-/* After urgency_raise: the same for a process that has been sent KILL. Dying takes the processor
- * too, and on a loaded machine a thousand dying processes would wait for it behind all others. */
+/* Ordinary scheduling, with a better nice value, until resumed. Pairs may be nested. */
 void
-urgency_lend(pid_t pid);
+urgency_pause(void);
+void
+urgency_resume(void);
 
 #endif

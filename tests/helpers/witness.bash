@@ -97,6 +97,16 @@ watch_server() {
 	wait_until 2s grep -q OK "$WORK/monitor"
 }
 
+# deleted_at NAME: when the server executed the DEL of a release (microseconds), by its own log. Exact
+# where a poll with redis-cli would come late.
+deleted_at() {
+	local line
+	wait_until 5s grep -qiF "lua] \"del\" \"$(key_of "$1")\"" "$WORK/monitor"
+	line=$(grep -iF "lua] \"del\" \"$(key_of "$1")\"" "$WORK/monitor" | tail -n 1)
+	line=${line%% *}
+	echo "${line/./}"
+}
+
 lock_end() {
 	local end
 	end=$(expires_at "$1")

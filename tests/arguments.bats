@@ -70,7 +70,7 @@ BACKSLASH="\\"
 	chmod +x shell
 	run env SHELL="$WORK/shell" "$DLOCK" L -c 'one string'
 	assert_output '<-c><one string>'
-	run env SHELL=/no/such/shell "$DLOCK" L -c true
+	run -127 env SHELL=/no/such/shell "$DLOCK" L -c true
 	assert_failure 127
 }
 

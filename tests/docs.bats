@@ -220,7 +220,7 @@ normalise() {
 
 # The ACL rule of the man page, as arguments of redis-cli.
 acl_rule() {
-	sed -n 's/^ACL SETUSER dlock //p' "$MAN"
+	sed -n '/^ACL SETUSER dlock /,/^\.Ed/p' "$MAN" | sed -e 's/^ACL SETUSER dlock //' -e '/^\.Ed/d' | tr -s '\n ' ' '
 }
 
 # Everything that dlock asks a server for; the URL is that of the restricted user.
@@ -235,7 +235,7 @@ use_everything() {
 
 @test "man page: a user with the commands and keys it lists can do everything" {
 	local rule
-	read -ra rule < <(acl_rule)
+	read -ra rule <<<"$(acl_rule)"
 	[ "${#rule[@]}" -ge 5 ]
 	redis ACL SETUSER dlock reset "${rule[@]}"
 	redis ACL LOG RESET
@@ -248,7 +248,7 @@ use_everything() {
 
 @test "man page: the list of commands names none that is not needed" {
 	local rule word
-	read -ra rule < <(acl_rule)
+	read -ra rule <<<"$(acl_rule)"
 	for word in "${rule[@]}"; do
 		case $word in +*) ;; *) continue ;; esac
 		redis ACL SETUSER dlock reset "${rule[@]}" "-${word#+}" >/dev/null

@@ -55,10 +55,10 @@ system_error(const char *what)
 }
 
 static int
-usage_error(const struct problem *problem)
+bad_setting(const struct problem *problem, bool from_environment)
 {
 	message_error("%s", problem->text);
-	return EXIT_USAGE;
+	return from_environment ? EXIT_CONFIG : EXIT_USAGE;
 }
 
 static void
@@ -88,9 +88,10 @@ run_command(struct run *run)
 	struct problem problem;
 	struct lease_terms terms;
 
-	if (!keys_make(&run->keys, options->prefix, options->name, &problem) ||
-	    !lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
-		return usage_error(&problem);
+	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
+		return bad_setting(&problem, getenv("DLOCK_PREFIX") == options->prefix);
+	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
+		return bad_setting(&problem, false);
 	if (loop_open(&run->loop) != 0)
 		return system_error("make a timer");
 	identify(run);
@@ -149,10 +150,8 @@ main(int argc, char **argv)
 	case OPTIONS_VERSION:
 		return help_print_version() == 0 ? 0 : system_error("write to stdout");
 	case OPTIONS_USAGE_ERROR:
-		return usage_error(&problem);
 	case OPTIONS_CONFIG_ERROR:
-		message_error("%s", problem.text);
-		return EXIT_CONFIG;
+		return bad_setting(&problem, result == OPTIONS_CONFIG_ERROR);
 	case OPTIONS_RUN:
 		break;
 	}

@@ -36,6 +36,7 @@ loop_watch(struct loop *loop, struct watch *watch)
 {
 	if (watch->linked)
 		return;
+	watch->polled = false;
 	watch->next = loop->watches;
 	watch->linked = true;
 	loop->watches = watch;
@@ -136,6 +137,7 @@ loop_run_once(struct loop *loop)
 			return -1;
 		}
 		watches[count] = watch;
+		watch->polled = true;
 		fds[count++] = (struct pollfd){.fd = watch->fd, .events = watch->events};
 	}
 	int ready = poll(fds, count, -1);
@@ -152,10 +154,9 @@ loop_run_once(struct loop *loop)
 		loop->first(loop->first_context, now);
 	run_timers(loop, now);
 	for (nfds_t i = 1; ready > 0 && i < count; i++) {
-		/* An earlier callback may have removed the watch, or given it another descriptor.
-		 */
-		if (fds[i].revents != 0 && is_watched(loop, watches[i]) &&
-		    watches[i]->fd == fds[i].fd)
+		/* A callback may have removed the watch, or given it a new descriptor, even one with the
+		 * same number: that was not polled. */
+		if (fds[i].revents != 0 && is_watched(loop, watches[i]) && watches[i]->polled)
 			watches[i]->ready(watches[i]->context, fds[i].revents);
 	}
 	return 0;

@@ -21,6 +21,7 @@ struct watch {
 	void *context;
 	struct watch *next; /* the loop's */
 	bool linked;        /* the loop's */
+	bool polled;        /* the loop's: what poll said is about this descriptor */
 };
 
 struct timer {

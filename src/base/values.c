@@ -31,23 +31,14 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Adds the fraction's digits at *text: each is worth a tenth of the one before, so what is below
- * a nanosecond falls away by itself. */
+/* The digits from `first` to before `end`, behind a decimal point, in nanoseconds: from the last one
+ * to the first, each worth a tenth of the one before. Exact, and never above ten units. */
 static int64_t
-parse_fraction(const char **text, int64_t unit_ns)
+parse_fraction(const char *first, const char *end, int64_t unit_ns)
 {
 	int64_t ns = 0;
-	/* Exact: the fraction is collected over 10^k while k is small enough, and a unit is at
-	 * most a day, 8.64e13 ns, so 15 digits decide every nanosecond. */
-	int64_t weight = 1;
-	int64_t digits = 0;
-	for (; is_digit(**text); (*text)++) {
-		if (weight < INT64_C(1000000000000000)) {
-			digits = digits * 10 + (**text - '0');
-			weight *= 10;
-		}
-	}
-	ns = (int64_t)((__int128)digits * unit_ns / weight);
+	while (end > first)
+		ns = (ns + (*--end - '0') * unit_ns) / 10;
 	return ns;
 }
 
@@ -58,11 +49,12 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 	while (is_digit(*text))
 		text++;
 	const char *whole_end = text;
-	const char *fraction = NULL;
+	const char *fraction = NULL, *fraction_end = NULL;
 	if (*text == '.') {
 		fraction = ++text;
 		while (is_digit(*text))
 			text++;
+		fraction_end = text;
 	}
 	bool has_digits = whole_end > whole || (fraction != NULL && text > fraction);
 	int64_t unit_ns = 0;
@@ -84,7 +76,7 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 	if (__builtin_mul_overflow(total, unit_ns, &total))
 		goto overflow;
 	if (fraction != NULL &&
-	    __builtin_add_overflow(total, parse_fraction(&fraction, unit_ns), &total))
+	    __builtin_add_overflow(total, parse_fraction(fraction, fraction_end, unit_ns), &total))
 		goto overflow;
 	*ns = total;
 	return true;
@@ -92,6 +84,18 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 overflow:
 	problem_set(problem, "too long a duration: '%s' (at most 292 years)", whole);
 	return false;
+}
+
+bool
+value_parse_timeout(const char *text, int64_t *ns, struct problem *problem)
+{
+	if (!value_parse_duration(text, ns, problem))
+		return false;
+	if (*ns < NS_PER_MS) {
+		problem_set(problem, "too short a time: '%s' (at least 1ms)", text);
+		return false;
+	}
+	return true;
 }
 
 bool

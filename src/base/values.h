@@ -17,6 +17,10 @@
 bool
 value_parse_duration(const char *text, int64_t *ns, struct problem *problem);
 
+/* A duration of at least 1 ms. */
+bool
+value_parse_timeout(const char *text, int64_t *ns, struct problem *problem);
+
 /* A decimal whole number from `least` to `most`, digits only. */
 bool
 value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,

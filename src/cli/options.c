@@ -92,8 +92,8 @@ explain_unknown(const char *word, struct problem *problem)
 	else if (letter != 0)
 		problem_set(problem, "unknown option '-%c' (dlock --help lists them)", letter);
 	else
-		problem_set(problem, "unknown or ambiguous option '%s' (dlock --help lists them)",
-		    word);
+		problem_set(problem, "unknown or ambiguous option '%.*s' (dlock --help lists them)",
+		    (int)strcspn(word, "="), word); /* what follows may be a secret */
 }
 
 static bool

@@ -10,7 +10,6 @@
 
 #define FENCE_BELOW (INT64_C(1) << 53)
 #define LABEL_MAX 255
-#define NS_MOST INT64_MAX
 
 static bool
 set_nonblock(struct options *options, const char *value, struct problem *problem)
@@ -136,14 +135,8 @@ set_label(struct options *options, const char *value, struct problem *problem)
 static bool
 set_connect_timeout(struct options *options, const char *value, struct problem *problem)
 {
-	if (!value_parse_duration(value, &options->connect_timeout_ns, problem))
-		return false;
-	if (options->connect_timeout_ns < NS_PER_MS) {
-		problem_set(problem, "shorter than 1ms: '%s'", value);
-		return false;
-	}
 	options->has_connect_timeout = true;
-	return true;
+	return value_parse_timeout(value, &options->connect_timeout_ns, problem);
 }
 
 static bool

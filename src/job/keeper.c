@@ -4,8 +4,6 @@
 #include "job/keeper.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,14 +13,12 @@
 #include "job/relay.h"
 #include "job/words.h"
 #include "run/descriptors.h"
-#include "run/proc.h"
 #include "run/testing.h"
 #include "run/urgency.h"
 
 /* While it gives the lock back nothing needs killing, but a stop must not last. */
 #define RELEASE_WAKE_NS (100 * NS_PER_MS)
 #define WAKE_LEAST_NS (20 * NS_PER_MS)
-#define WAKE_OUTER_TRIES 5
 static _Noreturn void
 end_runner(struct job *job);
 
@@ -152,33 +148,15 @@ on_command_stopped(void *context, int number)
 {
 	struct job *job = context;
 	const struct message stopped = {.kind = MESSAGE_STOPPED, .number = number};
-	atomic_store(&job->channel.page->stopped, true);
 	channel_send(job->channel_watch.fd, &stopped);
-}
-
-/* OUTER has stopped as COMMAND did, and must go on as it does: nobody else may know of it (CONT to
- * COMMAND alone, or the lock was lost while the job was suspended). It may be just about to stop,
- * so it is looked at again. */
-static void
-wake_outer(struct job *job)
-{
-	struct process outer;
-	if (!atomic_exchange(&job->channel.page->stopped, false))
-		return;
-	urgency_pause();
-	for (int i = 0; i < WAKE_OUTER_TRIES; i++) {
-		kill(job->outer, SIGCONT);
-		poll(NULL, 0, 1);
-		if (!proc_read(proc_listed(job->outer), &outer) || !outer.stopped)
-			break;
-	}
-	urgency_resume();
 }
 
 static void
 on_command_continued(void *context)
 {
-	wake_outer(context);
+	struct job *job = context;
+	const struct message continued = {.kind = MESSAGE_CONTINUED};
+	channel_send(job->channel_watch.fd, &continued);
 }
 
 static void
@@ -261,7 +239,6 @@ end_runner(struct job *job)
 		last_word.kind = MESSAGE_SIGNALED;
 	}
 	channel_send(job->channel_watch.fd, &last_word);
-	wake_outer(job);
 	_exit(0);
 }
 
@@ -329,11 +306,12 @@ start_command(struct job *job)
 	job->command.tree.helper = job->settings->store->helper;
 	if (prepare_environment(job) != 0)
 		return -1;
-	int count = relay_read_early(job, early);
 	if (command_start(&job->command) != 0)
 		return -1;
+	int count = relay_read_early(job, early);
 	for (int i = 0; i < count; i++)
 		command_signal(&job->command, early[i]);
+	command_go(&job->command);
 	return 0;
 }
 

@@ -78,7 +78,8 @@ relay_read_early(struct job *job, int early[RELAY_EARLY_MAX])
 {
 	int number, code, sender, count = 0;
 	while (signals_read(job->settings->signals, &number, &code, &sender)) {
-		if (number == SIGCHLD || code == SI_TIMER || count == RELAY_EARLY_MAX)
+		if (number == SIGCHLD || code == SI_TIMER || number == SIGTTIN ||
+		    number == SIGTTOU || count == RELAY_EARLY_MAX)
 			continue;
 		forward_see_settled(&job->forward, number, code, sender, clock_now());
 		early[count++] = number;

@@ -7,14 +7,16 @@
 
 #include "job/job_parts.h"
 
-#define RELAY_EARLY_MAX 8
+/* As many as signals.c reads. */
+#define RELAY_EARLY_MAX 16
 
 /* Begins to listen, in RUNNER. */
 void
 relay_open(struct job *job);
 
-/* Signals that came before COMMAND was there to get them as a member of the group: to be sent to it
- * once it is. Call right before it is forked. Returns how many. */
+/* Signals that came before COMMAND was there to get them as a member of the group, and perhaps some
+ * that came just after: to be sent to it before command_go. All of them are blocked there until
+ * then, so one that it has already does not count twice. Returns how many. */
 int
 relay_read_early(struct job *job, int early[RELAY_EARLY_MAX]);
 

@@ -19,15 +19,18 @@ static void
 on_wait_notice(void *context, struct instant now)
 {
 	struct job *job = context;
+	int64_t next_ns = WAIT_NOTICE_NEXT_NS;
 	char who[1024];
-	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, WAIT_NOTICE_NEXT_NS));
 	if (job->lock.failures > 0) {
 		message_notice("waiting for '%s': %s: %s", job->settings->name,
 		    job->settings->store->server, job->lock.problem.text);
 	} else if (job->lock.state == LOCK_WAITING) {
 		words_describe_holder(&job->lock.holder, who, sizeof who);
 		message_notice("waiting for '%s', held by %s", job->settings->name, who);
+	} else {
+		next_ns = WAIT_NOTICE_FIRST_NS; /* nothing is known yet */
 	}
+	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, next_ns));
 }
 
 static void

@@ -9,6 +9,7 @@
 #include "lock/lock.h"
 
 #define LOCK_RETRY_FIRST (50 * NS_PER_MS)
+#define LOCK_RELEASE_LIMIT (2 * NS_PER_S)
 /* A signal ends a waiter within 100 ms, its undoing included. */
 #define LOCK_LEAVE_LIMIT (80 * NS_PER_MS)
 

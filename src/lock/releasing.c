@@ -3,8 +3,6 @@
 
 #include "lock/lock_parts.h"
 
-#define RELEASE_LIMIT (2 * NS_PER_S)
-
 void
 lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 {
@@ -13,14 +11,14 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 		/* Not ours: there is nothing to give back. Who has it will be known in a moment. */
 		lock->release_waits = !lock->explained;
 		lock->due = instant_earlier(instant_plus(now, lease_renew_limit(terms)),
-		    instant_plus(now, RELEASE_LIMIT));
+		    instant_plus(now, LOCK_RELEASE_LIMIT));
 		if (!lock->release_waits)
 			lock_end_release(lock, RELEASE_CONFIRMED, now);
 		return;
 	}
 	lock->rest_ns = rest_ns;
-	lock->failures = 0;
-	lock->release_until = instant_earlier(instant_plus(now, RELEASE_LIMIT),
+	lock_end_trouble(lock);
+	lock->release_until = instant_earlier(instant_plus(now, LOCK_RELEASE_LIMIT),
 	    instant_plus(lock->t0, terms->ttl_ns));
 	if (now.ns >= lock->release_until.ns) {
 		lock->released = RELEASE_UNCONFIRMED;

@@ -58,6 +58,7 @@ link_close(struct link *link)
 	drop_socket(link);
 	link->state = LINK_CLOSED;
 	link->out_used = link->out_sent = 0;
+	link->append_failed = false;
 	link->generation++;
 }
 
@@ -133,6 +134,11 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 	link->state = LINK_RESOLVING;
 	link->addresses.count = 0;
 	if (resolve_start(&link->resolver, link->url->host, link->url->port) != 0) {
+		if (fall_back && link->last_good.count > 0) {
+			link->addresses = link->last_good;
+			try_next_address(link);
+			return;
+		}
 		problem_set_errno(&link->problem, "cannot start a name look-up", errno);
 		link->problem.is_system = true;
 		fail_soon(link);
@@ -271,26 +277,33 @@ flush(struct link *link)
 	return 0;
 }
 
-bool
+void
 link_append(struct link *link, int argc, const char *const *argv)
 {
 	size_t room = sizeof link->out - link->out_used;
 	long length = reader_format(link->out + link->out_used, room, argc, argv);
-	if (length < 0 || link->state != LINK_OPEN)
-		return false;
-	link->out_used += (size_t)length;
-	return true;
+	if (length < 0)
+		link->append_failed = true;
+	else
+		link->out_used += (size_t)length;
 }
 
-void
+bool
 link_flush(struct link *link)
 {
+	if (link->append_failed) {
+		/* What was to follow each other does so whole or not at all. */
+		link->append_failed = false;
+		link->out_used = link->out_sent = 0;
+		return false;
+	}
 	if (link->state == LINK_OPEN && flush(link) != 0) {
 		/* Told from the loop: the socket is readable now, with the error or the end. */
 		link->out_used = link->out_sent = 0;
 		link->watch.events = POLLIN;
 		shutdown(link->watch.fd, SHUT_RDWR);
 	}
+	return true;
 }
 
 static void

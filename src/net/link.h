@@ -83,6 +83,7 @@ struct link {
 	unsigned int generation; /* counts closings: a callback may have closed the link */
 	char out[LINK_MAX_REQUEST];
 	size_t out_used, out_sent;
+	bool append_failed;
 };
 
 /* Sets up a closed link; nothing is opened. */
@@ -98,13 +99,14 @@ void
 link_open(struct link *link, struct instant deadline, bool fall_back);
 
 /* Appends a command, whose arguments are plain strings, to what link_flush sends: several together
- * are one pipeline. False, and nothing appended, when all is longer than LINK_MAX_REQUEST. */
-bool
+ * are one pipeline. */
+void
 link_append(struct link *link, int argc, const char *const *argv);
 
-/* Sends what the socket takes; the rest follows from the loop. A lost connection is told by failed,
- * from the loop. */
-void
+/* Sends what the socket takes; the rest follows from the loop, which also tells of a lost connection
+ * (failed). False, and nothing of it is sent, when something appended did not fit into
+ * LINK_MAX_REQUEST bytes or into memory. */
+bool
 link_flush(struct link *link);
 
 /* Closes at once and calls nobody back. */

@@ -44,6 +44,8 @@ create_string(const redisReadTask *task, char *text, size_t length)
 {
 	struct link_reader *reader = task->privdata;
 	enum reply_kind kind = REPLY_STRING;
+	if (task->type > REDIS_REPLY_ERROR) /* a kind that RESP2 does not have */
+		return NULL;
 	if (task->type == REDIS_REPLY_ERROR)
 		kind = REPLY_ERROR;
 	else if (task->type == REDIS_REPLY_STATUS)
@@ -65,7 +67,7 @@ create_string(const redisReadTask *task, char *text, size_t length)
 static void *
 create_array(const redisReadTask *task, array_count count)
 {
-	if ((size_t)count > LINK_MAX_ARRAY)
+	if (task->type != REDIS_REPLY_ARRAY || (size_t)count > LINK_MAX_ARRAY)
 		return NULL;
 	struct reply *node = take_node(task, REPLY_ARRAY);
 	if (node != NULL)

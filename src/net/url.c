@@ -66,14 +66,14 @@ parse_number(struct span digits, int least, int most, const char *what, int *num
 {
 	char text[64];
 	int64_t value;
-	struct problem why;
-	if (digits.length >= sizeof text) {
-		problem_set(problem, "bad %s in the server URL: too long", what);
-		return false;
-	}
-	snprintf(text, sizeof text, "%.*s", (int)digits.length, digits.start);
-	if (!value_parse_count(text, least, most, &value, &why)) {
-		problem_set(problem, "bad %s in the server URL: %s", what, why.text);
+	struct problem ignored;
+	/* Not quoted: it may be a password whose @host was forgotten. */
+	bool fits = digits.length < sizeof text;
+	if (fits)
+		snprintf(text, sizeof text, "%.*s", (int)digits.length, digits.start);
+	if (!fits || !value_parse_count(text, least, most, &value, &ignored)) {
+		problem_set(problem, "bad %s in the server URL: not a number from %d to %d", what,
+		    least, most);
 		return false;
 	}
 	*number = (int)value;
@@ -91,7 +91,7 @@ parse_query_item(struct url *url, struct span key, struct span value, enum url_u
 	if (key.length == 15 && strncmp(key.start, "connect-timeout", 15) == 0) {
 		if (!decode(text, sizeof text, value, "connect-timeout", problem))
 			return false;
-		if (!value_parse_duration(text, &url->connect_timeout_ns, &why)) {
+		if (!value_parse_timeout(text, &url->connect_timeout_ns, &why)) {
 			problem_set(problem, "bad connect-timeout in the server URL: %s", why.text);
 			return false;
 		}

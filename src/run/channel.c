@@ -18,7 +18,6 @@ channel_open(struct channel *channel)
 	channel->page = page;
 	atomic_store(&channel->page->guard_at_ns, INT64_MAX);
 	atomic_store(&channel->page->phase, PHASE_HOLDING);
-	atomic_store(&channel->page->stopped, false);
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel->ends);
 }
 

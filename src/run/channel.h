@@ -25,14 +25,14 @@ enum phase {
 struct page {
 	_Atomic int64_t guard_at_ns; /* when OUTER must act; INT64_MAX: never */
 	_Atomic int phase;           /* enum phase */
-	_Atomic bool stopped; /* COMMAND is stopped: the news may be old when OUTER reads it */
 };
 
 enum message_kind {
-	MESSAGE_SIGNAL,   /* OUTER to RUNNER: number, code and sender of one that OUTER got */
-	MESSAGE_STOPPED,  /* RUNNER to OUTER: COMMAND has stopped by signal `number` */
-	MESSAGE_EXITED,   /* RUNNER to OUTER, its last word: exit with status `number` */
-	MESSAGE_SIGNALED, /* RUNNER to OUTER, its last word: die of signal `number` */
+	MESSAGE_SIGNAL,    /* OUTER to RUNNER: number, code and sender of one that OUTER got */
+	MESSAGE_STOPPED,   /* RUNNER to OUTER: COMMAND has stopped by signal `number` */
+	MESSAGE_CONTINUED, /* RUNNER to OUTER: it goes on */
+	MESSAGE_EXITED,    /* RUNNER to OUTER, its last word: exit with status `number` */
+	MESSAGE_SIGNALED,  /* RUNNER to OUTER, its last word: die of signal `number` */
 };
 
 struct message {

@@ -43,7 +43,7 @@ command_start(struct command *command)
 {
 	command->tree.reaped = on_reaped;
 	command->tree.context = command;
-	pid_t pid = spawn_start(command->plan, &command->failure_watch.fd);
+	pid_t pid = spawn_start(command->plan, &command->failure_watch.fd, &command->gate_fd);
 	if (pid < 0)
 		return -1;
 	command->pid = pid;
@@ -51,6 +51,14 @@ command_start(struct command *command)
 	command->state = COMMAND_RUNNING;
 	loop_watch(command->loop, &command->failure_watch);
 	return 0;
+}
+
+void
+command_go(struct command *command)
+{
+	while (write(command->gate_fd, "", 1) < 0 && errno == EINTR)
+		;
+	close(command->gate_fd);
 }
 
 static void

@@ -62,6 +62,7 @@ struct command {
 	struct tree tree;
 	pid_t pid;   /* 0: not started, or reaped */
 	bool failed; /* it was not executed, and that has been told */
+	int gate_fd; /* COMMAND waits for a byte here, between fork and exec */
 	struct watch failure_watch;
 	struct timer grace; /* then KILL */
 	struct timer pulse; /* between two passes of a sweep */
@@ -72,9 +73,13 @@ void
 command_init(struct command *command, struct loop *loop, struct spawn_plan *plan,
     const struct command_events *events, void *context);
 
-/* Forks and executes it. 0, or -1 and errno. */
+/* Forks it: it waits to be let go. 0, or -1 and errno. */
 int
 command_start(struct command *command);
+
+/* Lets it be executed. */
+void
+command_go(struct command *command);
 
 /* On SIGCHLD: reaps, and reports what has happened. */
 void

@@ -3,6 +3,7 @@
 
 #include "run/guard.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -75,8 +76,9 @@ hear_runner(struct guard *guard)
 	while ((status = channel_receive(guard->channel_watch.fd, &message)) > 0) {
 		switch ((enum message_kind)message.kind) {
 		case MESSAGE_STOPPED:
-			if (atomic_load(&guard->settings->channel->page->stopped))
-				signals_stop_like(message.number);
+			signals_stop_like(message.number, guard->channel_watch.fd);
+			break;
+		case MESSAGE_CONTINUED: /* has woken us: see wake_by_channel */
 			break;
 		case MESSAGE_EXITED:
 		case MESSAGE_SIGNALED:
@@ -127,6 +129,9 @@ on_signals(void *context, short revents)
 	    &message.sender)) {
 		if (message.number == SIGCHLD)
 			check_runner(guard);
+		else if (message.number == SIGCONT && message.code >= POLL_IN &&
+		    message.code <= POLL_HUP)
+			continue; /* the kernel's, for the channel */
 		else if (message.number != SIGTTIN && message.number != SIGTTOU)
 			channel_send(guard->channel_watch.fd, &message);
 	}
@@ -177,6 +182,16 @@ on_wake(void *context, struct instant now)
 	}
 }
 
+/* A stopped OUTER (control-Z; COMMAND stopped itself) sees no message and no CHLD, and its timer is
+ * of no use: so the kernel continues it when RUNNER says something, and when RUNNER dies. */
+static void
+wake_by_channel(int fd)
+{
+	fcntl(fd, F_SETOWN, getpid());
+	fcntl(fd, F_SETSIG, SIGCONT);
+	fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC);
+}
+
 _Noreturn void
 guard_run(const struct guard_settings *settings)
 {
@@ -196,6 +211,7 @@ guard_run(const struct guard_settings *settings)
 	    .ready = on_channel,
 	    .context = &guard};
 	guard.deadline = (struct timer){.due = on_deadline, .context = &guard};
+	wake_by_channel(guard.channel_watch.fd);
 	loop_watch(&guard.loop, &guard.signal_watch);
 	loop_watch(&guard.loop, &guard.channel_watch);
 	loop_set_timer(&guard.loop, &guard.deadline,

@@ -3,6 +3,7 @@
 
 #include "run/signals.h"
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -116,16 +117,21 @@ signals_die_of(int number)
 }
 
 void
-signals_stop_like(int number)
+signals_stop_like(int number, int channel)
 {
+	struct pollfd news = {.fd = channel, .events = POLLIN};
 	struct sigaction before;
 	if (number == SIGSTOP) {
-		kill(getpid(), SIGSTOP);
+		if (poll(&news, 1, 0) == 0)
+			kill(getpid(), SIGSTOP);
 		return;
 	}
 	sigaction(number, NULL, &before);
 	signal(number, SIG_DFL);
 	kill(getpid(), number);
+	/* From here on news bring CONT, which takes the pending stop back; ignoring it does, too. */
+	if (poll(&news, 1, 0) != 0)
+		signal(number, SIG_IGN);
 	unblock(number); /* stops here, unless the group is orphaned: then nothing stops it */
 	sigset_t set;
 	sigemptyset(&set);

@@ -50,8 +50,9 @@ _Noreturn void
 signals_die_of(int number);
 
 /* Stops this process as `number` (TSTP, TTIN, TTOU, STOP) stopped COMMAND, so that the shell sees
- * its job stopped; returns when it is continued. */
+ * its job stopped; returns when it is continued. Not if there is news on `channel`, a descriptor
+ * that brings CONT when more comes. */
 void
-signals_stop_like(int number);
+signals_stop_like(int number, int channel);
 
 #endif

@@ -127,8 +127,10 @@ no_memory:
 
 /* In COMMAND's process until it is COMMAND: async-signal-safe calls only. */
 static _Noreturn void
-become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd, pid_t runner)
+become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd, int gate_fd,
+    pid_t runner)
 {
+	char go;
 	if (testing_number("slow-prctl") > 0)
 		usleep((useconds_t)testing_number("slow-prctl") * 1000);
 	/* The seat belt for the death of both dlock processes at once. It fires only for a death
@@ -136,6 +138,10 @@ become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd,
 	 * 1, which is nobody's in a container (catatonit#19). */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != runner)
+		_exit(EXIT_SYSTEM);
+	/* RUNNER has not sent yet what it got before the fork. All of it is blocked here, so what the
+	 * group gets meanwhile and what RUNNER sends becomes one. */
+	if (read(gate_fd, &go, 1) != 1)
 		_exit(EXIT_SYSTEM);
 	signals_restore(plan->signals);
 	execve(plan->path, plan->argv, plan->envp);
@@ -150,38 +156,62 @@ become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd,
 	_exit(EXIT_CANNOT_EXECUTE);
 }
 
-pid_t
-spawn_start(struct spawn_plan *plan, int *failure_fd)
+/* The arguments that give plan->path to the shell. NULL: no memory. */
+static char **
+make_shell_argv(struct spawn_plan *plan)
 {
-	int ends[2];
+	static char shell[] = "/bin/sh";
 	size_t count = 0;
 	while (plan->argv[count] != NULL)
 		count++;
 	char **shell_argv = malloc((count + 2) * sizeof *shell_argv);
 	if (shell_argv == NULL)
-		return -1;
-	shell_argv[0] = (char[]){"/bin/sh"};
+		return NULL;
+	shell_argv[0] = shell;
 	shell_argv[1] = plan->path;
 	for (size_t i = 1; i <= count; i++)
 		shell_argv[i + 1] = plan->argv[i];
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		free(shell_argv);
-		return -1;
-	}
+	return shell_argv;
+}
+
+static void
+close_both(const int ends[2])
+{
+	if (ends[0] >= 0)
+		close(ends[0]);
+	if (ends[1] >= 0)
+		close(ends[1]);
+}
+
+pid_t
+spawn_start(struct spawn_plan *plan, int *failure_fd, int *gate_fd)
+{
+	int failure[2] = {-1, -1}, gate[2] = {-1, -1};
+	pid_t pid = -1;
 	pid_t runner = getpid();
-	pid_t pid = fork();
-	if (pid == 0)
-		become_command(plan, shell_argv, ends[1], runner);
+	char **shell_argv = make_shell_argv(plan);
+	if (shell_argv == NULL)
+		return -1;
+	if (pipe2(failure, O_CLOEXEC) != 0 || pipe2(gate, O_CLOEXEC) != 0)
+		goto out;
+	pid = fork();
+	if (pid == 0) {
+		close(gate[1]); /* or it would wait for itself when RUNNER dies */
+		become_command(plan, shell_argv, failure[1], gate[0], runner);
+	}
+	if (pid > 0) {
+		fcntl(failure[0], F_SETFL, O_NONBLOCK);
+		*failure_fd = failure[0];
+		*gate_fd = gate[1];
+		failure[0] = gate[1] = -1;
+	}
+
+out:;
 	int error = errno;
 	free(shell_argv);
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
-		errno = error;
-		return -1;
-	}
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	*failure_fd = ends[0];
+	close_both(failure);
+	close_both(gate);
+	errno = error;
 	return pid;
 }
 

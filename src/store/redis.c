@@ -3,6 +3,7 @@
 
 #include "store/redis.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ struct redis_store {
 	enum redis_phase phase;
 	enum login_step login_step;
 	struct problem login_complaint; /* a refusal of what is merely nice */
+	struct problem refusal;         /* why a request was not sent */
 	bool pending;                   /* somebody waits for an answer to: */
 	struct store_request request;
 	struct instant sent_at;
@@ -97,6 +99,9 @@ on_deadline(void *context, struct instant now)
 	struct problem why;
 	(void)now;
 	switch (redis->phase) {
+	case PHASE_IDLE:
+		report_failure(redis, OUTCOME_UNREACHABLE, &redis->refusal);
+		return;
 	case PHASE_CONNECTING:
 		problem_set(&why, "no connection in time");
 		break;
@@ -104,7 +109,6 @@ on_deadline(void *context, struct instant now)
 		problem_set(&why, "no answer to the login in time");
 		break;
 	case PHASE_CLOSED:
-	case PHASE_IDLE:
 	case PHASE_ASKED:
 		problem_set(&why, "no answer in time");
 		break;
@@ -139,9 +143,11 @@ on_opened(void *context)
 	const char *select[] = {"SELECT", db};
 
 	redis->phase = PHASE_LOGIN;
-	redis->login_step = url->has_password ? LOGIN_AUTH : next_login_step(redis, LOGIN_AUTH);
+	/* A user without a password is one that needs none. */
+	bool with_auth = url->has_password || url->user[0] != '\0';
+	redis->login_step = with_auth ? LOGIN_AUTH : next_login_step(redis, LOGIN_AUTH);
 	redis->login_complaint.text[0] = '\0';
-	if (url->has_password && url->user[0] != '\0')
+	if (url->user[0] != '\0')
 		link_append(&redis->link, 3, with_user);
 	else if (url->has_password)
 		link_append(&redis->link, 2, without_user);
@@ -151,7 +157,11 @@ on_opened(void *context)
 	}
 	link_append(&redis->link, 3, setname);
 	link_append(&redis->link, 1, time);
-	link_flush(&redis->link);
+	if (!link_flush(&redis->link)) {
+		struct problem why;
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		break_off(redis, OUTCOME_UNREACHABLE, &why);
+	}
 }
 
 static void
@@ -228,6 +238,15 @@ append_release(struct redis_store *redis)
 	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
 }
 
+/* Not sent after all: told from the loop, as every answer is. */
+static void
+refuse_soon(struct redis_store *redis, const struct problem *why)
+{
+	redis->phase = PHASE_IDLE;
+	redis->refusal = *why;
+	loop_set_timer(redis->loop, &redis->deadline, clock_now());
+}
+
 /* On a connection that has logged in; another request may still be unanswered before it. */
 static void
 send_request(struct redis_store *redis)
@@ -236,7 +255,7 @@ send_request(struct redis_store *redis)
 	if (instant_reached(redis->request.not_later, now)) {
 		struct problem why;
 		problem_set(&why, "too late to be sent");
-		report_failure(redis, OUTCOME_UNREACHABLE, &why);
+		refuse_soon(redis, &why);
 		return;
 	}
 	redis->phase = PHASE_ASKED;
@@ -260,7 +279,11 @@ send_request(struct redis_store *redis)
 		append_release(redis);
 		break;
 	}
-	link_flush(&redis->link);
+	if (!link_flush(&redis->link)) {
+		struct problem why;
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		refuse_soon(redis, &why);
+	}
 }
 
 static void

@@ -14,7 +14,7 @@
 enum outcome
 answer_classify_error(const char *text)
 {
-	/* The last three are how a refusal inside a script reads (Redis 6 to 8, plain ERR). */
+	/* From "can't run" on: how a refusal inside a script reads, Redis 6.0 to 7.0, and 7.2 and Valkey. */
 	static const char *const denials[] = {
 	    "NOAUTH",
 	    "WRONGPASS",
@@ -25,6 +25,8 @@ answer_classify_error(const char *text)
 	    "can't run this command",
 	    "can't access at least one of the keys",
 	    "No permissions to access a key",
+	    "ACL failure in script",
+	    "has no permissions",
 	};
 	for (size_t i = 0; i < sizeof denials / sizeof *denials; i++) {
 		if (strstr(text, denials[i]) != NULL)

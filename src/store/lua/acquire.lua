@@ -69,7 +69,9 @@ end
 if not holder and redis.call('HLEN', KEYS[3]) > 0 then
 	redis.call('DEL', KEYS[3])
 end
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[7] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
+if mode ~= 'touch' or not redis.call('HGET', KEYS[3], ARGV[1]) then
+	redis.call('HSET', KEYS[3], ARGV[1], ARGV[7] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
+end
 redis.call('PEXPIRE', KEYS[3], month)
 
 if holder then

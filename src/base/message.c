@@ -4,11 +4,13 @@
 #include "base/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 100
@@ -16,6 +18,9 @@
 static bool level_quiet;
 static int level_verbosity;
 static bool never_block;
+/* A description of stderr of our own, which may be non-blocking without COMMAND's being it: -1 there
+ * is none, -2 not looked for yet. */
+static int own_stderr = -2;
 
 void
 message_set_level(bool quiet, int verbosity)
@@ -92,6 +97,32 @@ message_escape(char *out, size_t size, const char *text)
 	return used;
 }
 
+/* That poll says there is room does not mean that a write will not block: COMMAND writes to the same
+ * pipe. A pipe or a terminal can be opened anew; a file would get an offset of its own. */
+static void
+open_own_stderr(void)
+{
+	struct stat status;
+	own_stderr = -1;
+	if (fstat(STDERR_FILENO, &status) == 0 &&
+	    (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)))
+		own_stderr = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static void
+write_all(int fd, const char *line, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(fd, line, length);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			break;
+		line += written;
+		length -= (size_t)written;
+	}
+}
+
 /* A background process that writes to a terminal with `stty tostop` would be stopped by TTOU, and
  * a stopped keeper loses its lock. */
 static void
@@ -100,20 +131,14 @@ write_line(const char *line, size_t length)
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	sigset_t ttou, before;
 
+	if (never_block && own_stderr == -2)
+		open_own_stderr();
 	if (poll(&room, 1, never_block ? 0 : PATIENCE_MS) != 1 || !(room.revents & POLLOUT))
 		return;
 	sigemptyset(&ttou);
 	sigaddset(&ttou, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &ttou, &before);
-	while (length > 0) {
-		ssize_t written = write(STDERR_FILENO, line, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			break;
-		line += written;
-		length -= (size_t)written;
-	}
+	write_all(own_stderr >= 0 ? own_stderr : STDERR_FILENO, line, length);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 

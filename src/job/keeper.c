@@ -43,10 +43,13 @@ spread_deadline(struct job *job)
 	if (job->settings->on_lost == ON_LOST_KILL && !testing_hook("no-guard"))
 		guard_at = lease_guard_at(terms, t0);
 	atomic_store(&job->channel.page->guard_at_ns, guard_at.ns);
-	deadman_arm(&job->deadman, lease_renew_at(terms, t0),
-	    wake_every > WAKE_LEAST_NS ? wake_every : WAKE_LEAST_NS, guard_at);
 	message_debug("confirmed t0=%lld.%09lld ttl=%lldms", (long long)(t0.ns / NS_PER_S),
 	    (long long)(t0.ns % NS_PER_S), (long long)ms_from_ns(terms->ttl_ns));
+	/* In a sweep the KILL timer stays off and the wake-up calls stay frequent. */
+	if (job->command.state == COMMAND_KILLING)
+		return;
+	deadman_arm(&job->deadman, lease_renew_at(terms, t0),
+	    wake_every > WAKE_LEAST_NS ? wake_every : WAKE_LEAST_NS, guard_at);
 }
 
 /* Nothing is left to be killed: the nets are taken down, but for a wake-up call. */
@@ -248,9 +251,7 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	struct job *job = context;
 	switch (lock->state) {
 	case LOCK_HELD:
-		/* In a sweep the KILL timer stays off and the wake-up calls stay frequent. */
-		if (job->command.state != COMMAND_KILLING)
-			spread_deadline(job);
+		spread_deadline(job);
 		break;
 	case LOCK_DOUBTFUL:
 		words_tell_trouble(job, now);

@@ -3,10 +3,10 @@
 
 #include "run/descriptors.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+#include "base/compat/directory.h"
 
 /* Where there is no /proc, inherited descriptors above this stay open. */
 #define GUESSED_HIGHEST 256
@@ -31,8 +31,9 @@ descriptors_fill_gaps(void)
 
 /* All of dlock's own are CLOEXEC, and what came through exec cannot be. */
 static void
-close_if_inherited(int fd)
+close_if_inherited(void *context, int fd)
 {
+	(void)context;
 	int flags = fcntl(fd, F_GETFD);
 	if (fd > STDERR_FILENO && flags >= 0 && !(flags & FD_CLOEXEC))
 		close(fd);
@@ -41,25 +42,10 @@ close_if_inherited(int fd)
 static void
 close_inherited(void)
 {
-	char entries[2048] __attribute__((aligned(8)));
-	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0) {
-		for (int fd = 0; fd < GUESSED_HIGHEST; fd++)
-			close_if_inherited(fd);
+	if (compat_each_number("/proc/self/fd", close_if_inherited, NULL) == 0)
 		return;
-	}
-	for (;;) {
-		ssize_t length = getdents64(directory, entries, sizeof entries);
-		if (length <= 0)
-			break;
-		for (ssize_t at = 0; at < length;) {
-			const struct dirent64 *entry = (const void *)(entries + at);
-			if (entry->d_name[0] != '.')
-				close_if_inherited((int)strtol(entry->d_name, NULL, 10));
-			at += entry->d_reclen;
-		}
-	}
-	close(directory);
+	for (int fd = 0; fd < GUESSED_HIGHEST; fd++)
+		close_if_inherited(NULL, fd);
 }
 
 void

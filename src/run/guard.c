@@ -20,8 +20,11 @@
 /* RUNNER, when it is already killing, has this much time from guard_at on. */
 #define RUNNER_RESPITE_NS (2 * NS_PER_S)
 #define RESPITE_PULSE_NS (20 * NS_PER_MS)
+/* RUNNER ends with its last word; KILL sees to that. */
+#define LAST_WORD_PATIENCE_MS 1000
 /* What does not die of KILL (D state, another user's) is not waited for longer. */
 #define SWEEP_PATIENCE_NS (10 * NS_PER_S)
+#define SWEEP_PASSES_A_WALK 20
 
 struct guard {
 	const struct guard_settings *settings;
@@ -40,8 +43,15 @@ static _Noreturn void
 end_as_told(struct guard *guard, const struct message *last_word)
 {
 	urgency_pause();
-	kill(guard->settings->runner, SIGKILL);
-	waitpid(guard->settings->runner, NULL, 0);
+	if (guard->settings->tree->known > 0) {
+		kill(guard->settings->runner, SIGKILL);
+		/* Bounded: one in a D state must not hold us. */
+		for (int i = 0; i < LAST_WORD_PATIENCE_MS; i++) {
+			if (waitpid(guard->settings->runner, NULL, WNOHANG) != 0)
+				break;
+			poll(NULL, 0, i == 0 ? 0 : 1);
+		}
+	}
 	if (last_word->kind == MESSAGE_SIGNALED)
 		signals_die_of(last_word->number);
 	_exit(last_word->number);
@@ -56,8 +66,14 @@ end_by_force(struct guard *guard, const char *why)
 	int left;
 	tree->helper = NULL;
 	tree_kill(tree);
-	while ((left = tree_sweep(tree)) > 0 && !instant_reached(until, clock_now()))
+	for (int pass = 1; (left = tree_sweep(tree)) > 0; pass++) {
+		if (instant_reached(until, clock_now()))
+			break;
+		/* While RUNNER does not die, what is below it is not ours to sweep. */
+		if (pass % SWEEP_PASSES_A_WALK == 0)
+			tree_kill(tree);
 		poll(NULL, 0, 1);
+	}
 	message_error("lost '%s': %s", guard->settings->name, why);
 	if (left > 0)
 		message_error("%d processes of its command do not die (pid %d is one)", left,

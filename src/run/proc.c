@@ -3,13 +3,17 @@
 
 #include "run/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/compat/directory.h"
+
+/* /proc/PID/status of a user of thousands of groups, each a number in it. */
+#define STATUS_MAX 65536
 
 static ssize_t
 read_file(const char *path, char *out, size_t size)
@@ -39,7 +43,8 @@ static int our_column;
 static int
 read_namespaces(const char *listed, pid_t *pids, int size)
 {
-	char path[40], text[4096];
+	static char text[STATUS_MAX];
+	char path[40];
 	int count = 0;
 	snprintf(path, sizeof path, "/proc/%s/status", listed);
 	if (read_file(path, text, sizeof text) <= 0)
@@ -140,29 +145,14 @@ proc_read(pid_t listed, struct process *process)
 	return true;
 }
 
-/* By getdents64(2): opendir(3) allocates. */
 void
 proc_for_each(void (*visit)(void *context, pid_t listed), void *context)
 {
-	static char entries[32768] __attribute__((aligned(8)));
-	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	for (;;) {
-		ssize_t length = getdents64(fd, entries, sizeof entries);
-		if (length <= 0)
-			break;
-		for (ssize_t at = 0; at < length;) {
-			const struct dirent64 *entry = (const void *)(entries + at);
-			if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-				visit(context, (pid_t)strtol(entry->d_name, NULL, 10));
-			at += entry->d_reclen;
-		}
-	}
-	close(fd);
+	compat_each_number("/proc", visit, context);
 }
 
 struct child_list {
+	pid_t parent; /* as /proc lists this process */
 	pid_t *pids;
 	int count;
 	int size;
@@ -179,7 +169,7 @@ static void
 add_if_child(void *context, pid_t listed)
 {
 	struct process process;
-	if (proc_read(listed, &process) && process.parent == proc_listed(getpid()))
+	if (proc_read(listed, &process) && process.parent == ((struct child_list *)context)->parent)
 		add_child(context, process.pid);
 }
 
@@ -190,6 +180,7 @@ proc_list_children(pid_t *pids, int size) // NOLINT(readability-non-const-parame
 	struct child_list list = {.pids = pids, .size = size};
 	if (read_file("/proc/thread-self/children", text, sizeof text) < 0) {
 		/* A kernel without CONFIG_PROC_CHILDREN. */
+		list.parent = proc_listed(getpid());
 		proc_for_each(add_if_child, &list);
 		return list.count;
 	}
@@ -210,7 +201,8 @@ proc_list_children(pid_t *pids, int size) // NOLINT(readability-non-const-parame
 bool
 proc_has_pending(pid_t pid, int number)
 {
-	char path[40], text[4096];
+	static char text[STATUS_MAX];
+	char path[40];
 	snprintf(path, sizeof path, "/proc/%d/status", (int)proc_listed(pid));
 	if (read_file(path, text, sizeof text) <= 0)
 		return false;

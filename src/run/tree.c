@@ -226,6 +226,8 @@ is_still(const struct process *process)
 static int
 signal_process(const struct process *process, int number)
 {
+	if (process->pid <= 0) /* not in our namespace: kill(2) would take it for a group */
+		return 0;
 	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	/* EINVAL has been seen for a process that was just ending. */
 	if (fd < 0 && (errno == ESRCH || errno == EINVAL))

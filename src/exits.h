@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 /* The exit statuses of dlock itself (SPEC section 2). COMMAND's own status, or its death by a
- * signal, is passed through; --report and -E tell the two apart. Numbers follow sysexits(3), so
+ * signal, is passed through. Numbers follow sysexits(3), so
  * that cron and systemd people know them. */
 #ifndef DLOCK_EXITS_H
 #define DLOCK_EXITS_H

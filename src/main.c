@@ -8,16 +8,17 @@
  *   main.c           from arguments to a run
  *   exits.h          the exit statuses
  *   cli/             options.h (reading), table.c (ONE table of all options), help.h
- *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h,
- *                    keeper.h (RUNNER), words.h
- *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), tree.h (finding
- *                    and killing processes), proc.h, spawn.h, forward.h (signals exactly once),
- *                    channel.h, deadman.h, signals.h, descriptors.h, testing.h
- *   lock/            lock.h (the state machine), lease.h (when what is due), store.h (what an
- *                    engine offers)
+ *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
+ *                    (RUNNER), relay.h (signals and messages to it), words.h, job_parts.h
+ *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
+ *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
+ *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h
+ *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
+ *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
- *   base/            loop.h, clock.h, values.h, keys.h, identity.h, message.h, problem.h, compat/
+ *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, problem.h,
+ *                    compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -43,8 +43,7 @@ instant_reached(struct instant at, struct instant now);
 struct instant
 instant_earlier(struct instant one, struct instant other);
 
-/* Milliseconds, rounded down: server protocols speak milliseconds, and a lease that is told
- * shorter is the safe error. */
+/* Milliseconds, rounded down. */
 int64_t
 ms_from_ns(int64_t ns);
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
+#include "base/step.h"
 #include "job/job.h"
 #include "lock/lock.h"
 #include "run/channel.h"
@@ -41,6 +42,7 @@ struct job {
 	struct channel channel;
 	struct watch channel_watch;
 	struct deadman deadman;
+	struct step step;
 	struct forward forward;
 	struct timer forward_timer;
 	pid_t outer;

@@ -200,9 +200,10 @@ on_command_finished(void *context, struct instant now)
 	if (job->ended_at.ns == INT64_MAX || job->lost)
 		job->ended_at = now;
 	if (job->command.state == COMMAND_STUCK) {
-		message_error(
-		    "processes of '%s' do not die (pid %d is one): the lock is left to its TTL",
-		    job->settings->name, (int)job->command.tree.example);
+		message_error("processes of '%s' %s (pid %d is one): the lock is left to its TTL",
+		    job->settings->name,
+		    job->command.tree.denied > 0 ? "may not be killed by this user" : "do not die",
+		    (int)job->command.tree.example);
 		end_runner(job);
 	}
 	give_back(job, now);
@@ -241,6 +242,7 @@ end_runner(struct job *job)
 	} else if (job->by_signal) {
 		last_word.kind = MESSAGE_SIGNALED;
 	}
+	atomic_store(&job->channel.page->last_word, channel_pack(&last_word));
 	channel_send(job->channel_watch.fd, &last_word);
 	_exit(0);
 }
@@ -316,6 +318,13 @@ start_command(struct job *job)
 	return 0;
 }
 
+static void
+on_clock_step(void *context, struct instant now)
+{
+	struct job *job = context;
+	lock_verify(&job->lock, now);
+}
+
 _Noreturn void
 keeper_run(struct job *job)
 {
@@ -327,11 +336,12 @@ keeper_run(struct job *job)
 	job->loop->first = on_wake;
 	job->loop->first_context = job;
 	relay_open(job);
+	step_watch(&job->step, job->loop, on_clock_step, job);
 	if (tree_become_subreaper() != 0 || deadman_open(&job->deadman) != 0)
 		goto system_error;
-	spread_deadline(job);
 	if (instant_reached(lease_term_at(&job->settings->lock.terms, job->lock.t0), clock_now()))
 		goto too_late;
+	spread_deadline(job);
 	if (start_command(job) != 0)
 		goto system_error;
 	urgency_raise(); /* only now: COMMAND has the caller's scheduling */

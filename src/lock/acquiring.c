@@ -44,7 +44,10 @@ lock_try_acquire(struct lock *lock)
 void
 lock_acquire(struct lock *lock, struct instant now)
 {
-	lock->asked_at = now;
+	/* Held already, but so old that it is to be confirmed afresh: then it may well be ours. */
+	lock->in_doubt = lock->state == LOCK_HELD;
+	if (!lock->in_doubt)
+		lock->asked_at = now;
 	lock->state = LOCK_ASKING;
 	lock->pause_ns = POLL_FIRST;
 	lock_end_trouble(lock);

@@ -18,6 +18,7 @@ lose(struct lock *lock, enum lock_loss loss, struct instant now)
 	lock->due = INSTANT_NEVER;
 	/* Who has it now is asked for the message's sake; the command is signalled at once. */
 	lock->explained = loss != LOSS_ANOTHER;
+	lock->holder = (struct holder){.known = false};
 	if (loss == LOSS_ANOTHER && !lock->busy)
 		lock_ask(lock, STORE_LOOK, INSTANT_NEVER);
 	lock_change(lock, LOCK_LOST, now);
@@ -69,13 +70,9 @@ lock_tick_held(struct lock *lock, struct instant now)
 		renew(lock, now);
 }
 
-/* The connection has gone while nothing was under way. Nothing is lost, but a server that was
- * restarted without its data would be: verify, though not more often than a retry. In doubt the next
- * try is planned already: a server that answers with an error and hangs up must not speed it up. */
 void
-lock_on_disturbed(void *context, struct instant now)
+lock_verify(struct lock *lock, struct instant now)
 {
-	struct lock *lock = context;
 	if (lock->busy || lock->state != LOCK_HELD)
 		return;
 	struct instant soon = instant_plus(lock->t0, LOCK_RETRY_FIRST);

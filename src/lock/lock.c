@@ -7,6 +7,8 @@
 
 static void
 on_answered(void *context, const struct store_answer *answer);
+static void
+on_disturbed(void *context, struct instant now);
 
 void
 lock_init(struct lock *lock, struct store *store, const struct lock_settings *settings,
@@ -14,7 +16,7 @@ lock_init(struct lock *lock, struct store *store, const struct lock_settings *se
 {
 	static const struct store_events events = {
 	    .answered = on_answered,
-	    .disturbed = lock_on_disturbed,
+	    .disturbed = on_disturbed,
 	};
 	memset(lock, 0, sizeof *lock);
 	lock->settings = *settings;
@@ -140,6 +142,12 @@ on_answered(void *context, const struct store_answer *answer)
 	case LOCK_FAILED:
 		break;
 	}
+}
+
+static void
+on_disturbed(void *context, struct instant now)
+{
+	lock_verify(context, now);
 }
 
 void

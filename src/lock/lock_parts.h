@@ -52,8 +52,6 @@ void
 lock_on_renew_answer(struct lock *lock, const struct store_answer *answer);
 void
 lock_tick_held(struct lock *lock, struct instant now);
-void
-lock_on_disturbed(void *context, struct instant now);
 
 /* -- releasing.c ------------------------------------------------------------------------------ */
 

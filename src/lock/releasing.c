@@ -21,8 +21,7 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 	lock->release_until = instant_earlier(instant_plus(now, LOCK_RELEASE_LIMIT),
 	    instant_plus(lock->t0, terms->ttl_ns));
 	if (now.ns >= lock->release_until.ns) {
-		lock->released = RELEASE_UNCONFIRMED;
-		lock_change(lock, LOCK_RELEASED, now);
+		lock_end_release(lock, RELEASE_UNCONFIRMED, now);
 		return;
 	}
 	lock->due = lock->release_until;

@@ -1,10 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* One connection to a Redis server: non-blocking, with its own socket, and the only user of
- * hiredis, of which it takes the formatter and the reader alone. (Its connections block in
- * getaddrinfo outside any time-out, try only the first address of a name, have no CLOEXEC, and
- * raise SIGPIPE.)
+/* One connection to a Redis server: non-blocking, with its own socket.
  *
  * It keeps no deadline: its user closes it when time is over. A link that was closed with an
  * answer outstanding is never used again, so a late answer cannot be taken for another request's.

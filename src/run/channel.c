@@ -18,6 +18,7 @@ channel_open(struct channel *channel)
 	channel->page = page;
 	atomic_store(&channel->page->guard_at_ns, INT64_MAX);
 	atomic_store(&channel->page->phase, PHASE_HOLDING);
+	atomic_store(&channel->page->last_word, 0);
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel->ends);
 }
 
@@ -28,6 +29,19 @@ channel_take(struct channel *channel, enum channel_end end)
 	close(channel->ends[other]);
 	channel->ends[other] = -1;
 	return channel->ends[end];
+}
+
+int64_t
+channel_pack(const struct message *last_word)
+{
+	return ((int64_t)last_word->kind + 1) * 1000 + last_word->number;
+}
+
+void
+channel_unpack(int64_t packed, struct message *last_word)
+{
+	last_word->kind = (int32_t)(packed / 1000 - 1);
+	last_word->number = (int32_t)(packed % 1000);
 }
 
 void

@@ -25,6 +25,8 @@ enum phase {
 struct page {
 	_Atomic int64_t guard_at_ns; /* when OUTER must act; INT64_MAX: never */
 	_Atomic int phase;           /* enum phase */
+	_Atomic int64_t
+	    last_word; /* RUNNER's, as channel_pack makes it, 0: none: a socket can fail */
 };
 
 enum message_kind {
@@ -59,6 +61,12 @@ channel_open(struct channel *channel);
 /* After the fork: closes the other process's end. Returns the descriptor of one's own. */
 int
 channel_take(struct channel *channel, enum channel_end end);
+
+/* A last word as one number, never 0, and back. */
+int64_t
+channel_pack(const struct message *last_word);
+void
+channel_unpack(int64_t packed, struct message *last_word);
 
 /* Sends without waiting. A peer that is gone or does not listen misses it. */
 void

@@ -239,6 +239,8 @@ int
 command_count_left(struct command *command, pid_t *example)
 {
 	int count;
-	tree_is_empty(&command->tree, example, &count);
+	tree_reap(&command->tree); /* who has ended too is not left */
+	if (!tree_is_empty(&command->tree, example, &count) && count == 0)
+		count = 1; /* somebody, but /proc does not say who */
 	return count;
 }

@@ -131,7 +131,12 @@ check_runner(struct guard *guard)
 		return;
 	}
 	guard->settings->tree->known = 0;
-	hear_runner(guard);
+	int64_t packed = atomic_load(&guard->settings->channel->page->last_word);
+	if (packed != 0) {
+		struct message last_word;
+		channel_unpack(packed, &last_word);
+		end_as_told(guard, &last_word);
+	}
 	end_by_force(guard, "the process that renewed it was killed; its command has been killed");
 }
 

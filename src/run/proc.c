@@ -145,10 +145,10 @@ proc_read(pid_t listed, struct process *process)
 	return true;
 }
 
-void
+int
 proc_for_each(void (*visit)(void *context, pid_t listed), void *context)
 {
-	compat_each_number("/proc", visit, context);
+	return compat_each_number("/proc", visit, context);
 }
 
 struct child_list {
@@ -181,8 +181,7 @@ proc_list_children(pid_t *pids, int size) // NOLINT(readability-non-const-parame
 	if (read_file("/proc/thread-self/children", text, sizeof text) < 0) {
 		/* A kernel without CONFIG_PROC_CHILDREN. */
 		list.parent = proc_listed(getpid());
-		proc_for_each(add_if_child, &list);
-		return list.count;
+		return proc_for_each(add_if_child, &list) == 0 ? list.count : -1;
 	}
 	char *at = text;
 	for (;;) {

@@ -35,12 +35,12 @@ proc_read(pid_t listed, struct process *process);
 pid_t
 proc_listed(pid_t pid);
 
-/* Calls visit for each process, in the order of their numbers in /proc. */
-void
+/* Calls visit for each process, in the order of their numbers in /proc. 0, or -1: it cannot. */
+int
 proc_for_each(void (*visit)(void *context, pid_t listed), void *context);
 
 /* The children of this process, which has one thread, zombies included; at most `size` of them.
- * Returns how many. */
+ * Returns how many; -1: /proc cannot be read now (no descriptors, no memory). */
 int
 proc_list_children(pid_t *pids, int size);
 

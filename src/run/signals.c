@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
+static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 
 /* Passed on to COMMAND, or ending a waiter (SPEC section 4). */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
@@ -32,7 +32,9 @@ signals_take_over(struct signals *signals)
 		return -1;
 	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
 		sigaction(changed[i], NULL, &signals->dispositions[i]);
+	/* A line that stderr does not take, a closed pipe or a file at its limit, must not end us. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
 		sigaddset(&ours, stops[i]);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 /* The dispositions that dlock changes for itself. */
-#define SIGNALS_CHANGED 5
+#define SIGNALS_CHANGED 3
 
 struct signals {
 	sigset_t mask;                                  /* at start */
@@ -21,7 +21,7 @@ struct signals {
 	int fd;                                         /* a signalfd for all that is blocked */
 };
 
-/* Saves the state at start, blocks what dlock reads, ignores PIPE in dlock only, and sets CHLD to
+/* Saves the state at start, blocks what dlock reads, ignores PIPE and XFSZ in dlock only, and sets CHLD to
  * its default: a caller that ignores it would leave no status to wait for. 0, or -1 and errno. */
 int
 signals_take_over(struct signals *signals);

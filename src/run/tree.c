@@ -27,12 +27,15 @@ static struct entry table[TABLE_SIZE];
 
 /* -- children --------------------------------------------------------------------------------- */
 
-/* Those of dlock's own making, as far as can be known. */
+/* Those of dlock's own making, as far as can be known. *complete: there are no others. Where waitid
+ * says that there are children, an empty list is not believed. */
 static int
-list_own(const struct tree *tree, pid_t *pids, int size)
+list_own(const struct tree *tree, pid_t *pids, int size, bool *complete)
 {
-	if (tree->can_list)
-		return proc_list_children(pids, size);
+	int count = tree->can_list ? proc_list_children(pids, size) : -1;
+	*complete = count > 0;
+	if (count > 0)
+		return count;
 	pids[0] = tree->known;
 	return tree->known > 0 ? 1 : 0;
 }
@@ -59,8 +62,10 @@ tree_init(struct tree *tree)
 {
 	memset(tree, 0, sizeof *tree);
 	tree->can_list = proc_open();
-	if (has_children() && tree->can_list)
-		tree->bystander_count = proc_list_children(tree->bystanders, TREE_MAX_BYSTANDERS);
+	if (has_children() && tree->can_list) {
+		int count = proc_list_children(tree->bystanders, TREE_MAX_BYSTANDERS);
+		tree->bystander_count = count > 0 ? count : 0;
+	}
 }
 
 int
@@ -91,7 +96,8 @@ tree_reap(struct tree *tree)
 		while (reap(tree, P_ALL, 0))
 			;
 	} else if (has_children()) {
-		int count = list_own(tree, children, TABLE_SIZE);
+		bool complete;
+		int count = list_own(tree, children, TABLE_SIZE, &complete);
 		for (int i = 0; i < count; i++) {
 			if (!is_bystander(tree, children[i]))
 				reap(tree, P_PID, children[i]);
@@ -108,25 +114,26 @@ tree_is_empty(struct tree *tree, pid_t *example, int *count)
 	*example = 0;
 	if (!has_children())
 		return true;
-	int found = list_own(tree, children, TABLE_SIZE);
+	bool complete;
+	int found = list_own(tree, children, TABLE_SIZE, &complete);
 	for (int i = 0; i < found; i++) {
 		if (is_bystander(tree, children[i]))
 			continue;
 		*example = children[i];
 		++*count;
 	}
-	return *count == 0 && tree->can_list;
+	return *count == 0 && complete;
 }
 
 /* Kills what are this process's children now; fills in and counts them. */
 static int
-kill_children(struct tree *tree, pid_t *children, int size)
+kill_children(struct tree *tree, pid_t *children, int size, bool *complete)
 {
 	/* A translation of numbers looks at entries of others. */
 	if (proc_is_foreign())
 		urgency_pause();
 	tree->denied = 0;
-	int count = list_own(tree, children, size);
+	int count = list_own(tree, children, size, complete);
 	for (int i = 0; i < count; i++) {
 		if (!is_bystander(tree, children[i]) && kill(children[i], SIGKILL) != 0 &&
 		    errno == EPERM)
@@ -143,10 +150,10 @@ tree_sweep(struct tree *tree)
 	static pid_t children[TABLE_SIZE];
 	for (;;) {
 		int left = 0;
-		bool progress = false;
+		bool progress = false, complete;
 		if (!has_children())
 			return 0;
-		int count = kill_children(tree, children, TABLE_SIZE);
+		int count = kill_children(tree, children, TABLE_SIZE, &complete);
 		urgency_pause();
 		for (int i = 0; i < count; i++) {
 			if (is_bystander(tree, children[i]))
@@ -159,7 +166,7 @@ tree_sweep(struct tree *tree)
 			}
 		}
 		urgency_resume();
-		if (!tree->can_list && has_children())
+		if (left == 0 && !complete && has_children())
 			left = 1;
 		/* Who has just died may have left children of its own: they are ours now. */
 		if (!progress)
@@ -256,11 +263,13 @@ tree_signal(struct tree *tree, pid_t root, int number)
 {
 	int count = 0, sent = 0;
 	tree->denied = 0;
-	if (!tree->can_list)
+	urgency_pause();
+	bool listed = tree->can_list && proc_for_each(add_to_table, &count) == 0;
+	urgency_resume();
+	if (!listed)
 		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
 											     : 0;
 	urgency_pause();
-	proc_for_each(add_to_table, &count);
 	mark_below(tree, proc_listed(root), count);
 	for (int i = 0; i < count; i++) {
 		if (!table[i].below)
@@ -282,6 +291,7 @@ void
 tree_kill(struct tree *tree)
 {
 	static pid_t children[TABLE_SIZE];
-	kill_children(tree, children, TABLE_SIZE);
+	bool complete;
+	kill_children(tree, children, TABLE_SIZE, &complete);
 	tree_signal(tree, getpid(), SIGKILL);
 }

@@ -16,8 +16,9 @@
 #include <sys/types.h>
 
 /* Children that the process had before it became dlock (`exporter & exec dlock ...`) are never
- * touched; more than this are not told apart. */
-#define TREE_MAX_BYSTANDERS 64
+ * touched, up to this many. What they leave as orphans from then on is adopted by OUTER and cannot
+ * be told from COMMAND's when RUNNER has been killed: then it is killed with those. */
+#define TREE_MAX_BYSTANDERS 1024
 
 struct tree {
 	pid_t bystanders[TREE_MAX_BYSTANDERS];

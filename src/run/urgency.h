@@ -13,7 +13,7 @@
 #ifndef DLOCK_RUN_URGENCY_H
 #define DLOCK_RUN_URGENCY_H
 
-/* From now on. COMMAND must have been forked already; later children do not inherit it. */
+/* From now on. COMMAND must have been forked already, or it would inherit it. */
 void
 urgency_raise(void);
 

@@ -154,8 +154,8 @@ loop_run_once(struct loop *loop)
 		loop->first(loop->first_context, now);
 	run_timers(loop, now);
 	for (nfds_t i = 1; ready > 0 && i < count; i++) {
-		/* A callback may have removed the watch, or given it a new descriptor, even one with the
-		 * same number: that was not polled. */
+		/* A callback may have removed the watch, or given it a new descriptor, even one
+		 * with the same number: that was not polled. */
 		if (fds[i].revents != 0 && is_watched(loop, watches[i]) && watches[i]->polled)
 			watches[i]->ready(watches[i]->context, fds[i].revents);
 	}

@@ -18,8 +18,8 @@
 static bool level_quiet;
 static int level_verbosity;
 static bool never_block;
-/* A description of stderr of our own, which may be non-blocking without COMMAND's being it: -1 there
- * is none, -2 not looked for yet. */
+/* A description of stderr of our own, which may be non-blocking without COMMAND's being it: -1
+ * there is none, -2 not looked for yet. */
 static int own_stderr = -2;
 
 void
@@ -97,8 +97,8 @@ message_escape(char *out, size_t size, const char *text)
 	return used;
 }
 
-/* That poll says there is room does not mean that a write will not block: COMMAND writes to the same
- * pipe. A pipe or a terminal can be opened anew; a file would get an offset of its own. */
+/* That poll says there is room does not mean that a write will not block: COMMAND writes to the
+ * same pipe. A pipe or a terminal can be opened anew; a file would get an offset of its own. */
 static void
 open_own_stderr(void)
 {

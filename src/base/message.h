@@ -3,11 +3,10 @@
 
 /* Everything dlock says: one line each, on stderr, "dlock: " first; stdout belongs to COMMAND.
  *
- * A line is written with one write(2). One that stderr cannot take within 100 ms is dropped: a stuck
- * terminal, or a full pipe that nobody reads, must not keep -w or a signal from ending dlock.
- * Control characters, and bytes that are not UTF-8, are
- * shown as \xHH, because names and labels of other people's locks end up here and must not be
- * able to drive a terminal. */
+ * A line is written with one write(2). One that stderr cannot take within 100 ms is dropped: a
+ * stuck terminal, or a full pipe that nobody reads, must not keep -w or a signal from ending
+ * dlock. Control characters, and bytes that are not UTF-8, are shown as \xHH, because names and
+ * labels of other people's locks end up here and must not be able to drive a terminal. */
 #ifndef DLOCK_BASE_MESSAGE_H
 #define DLOCK_BASE_MESSAGE_H
 

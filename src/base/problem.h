@@ -17,7 +17,8 @@ struct problem {
 void
 problem_set(struct problem *problem, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "WHAT: reason", or the reason alone where `what` is NULL, for an error that a system call gave. */
+/* "WHAT: reason", or the reason alone where `what` is NULL, for an error that a system call gave.
+ */
 void
 problem_set_errno(struct problem *problem, const char *what, int error);
 

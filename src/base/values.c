@@ -31,8 +31,8 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The digits from `first` to before `end`, behind a decimal point, in nanoseconds: from the last one
- * to the first, each worth a tenth of the one before. Exact, and never above ten units. */
+/* The digits from `first` to before `end`, behind a decimal point, in nanoseconds: from the last
+ * one to the first, each worth a tenth of the one before. Exact, and never above ten units. */
 static int64_t
 parse_fraction(const char *first, const char *end, int64_t unit_ns)
 {

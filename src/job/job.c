@@ -81,8 +81,8 @@ job_run(const struct job_settings *settings)
 		return status;
 	}
 	lock_init(&job.lock, settings->store, &settings->lock, settings->seed);
-	/* A process that was stopped, or a machine that slept, right after the grant: confirmed afresh
-	 * with the same token before anything runs. */
+	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
+	 * afresh with the same token before anything runs. */
 	do {
 		if (!waiter_acquire(&job, &status))
 			return status;

@@ -34,8 +34,8 @@ void
 lock_try_acquire(struct lock *lock)
 {
 	lock->due = INSTANT_NEVER;
-	/* While it is under way, -w may end. What may be ours already is waited for a little longer:
-	 * as long as any answer. */
+	/* While it is under way, -w may end. What may be ours already is waited for a little
+	 * longer: as long as any answer. */
 	if (lock->contacted && !lock->in_doubt)
 		lock->due = instant_plus(wait_until(lock), OVERTIME);
 	lock_ask(lock, STORE_ACQUIRE, INSTANT_NEVER);

@@ -70,8 +70,8 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 			request.connect_limit_ns = 2 * lease_renew_limit(terms);
 		request.answer_limit_ns = lease_renew_limit(terms);
 	}
-	/* A connection that has been silent for long may be dead without a sign: a release is tried on
-	 * a new one while there is time. */
+	/* A connection that has been silent for long may be dead without a sign: a release is
+	 * tried on a new one while there is time. */
 	if (verb == STORE_RELEASE && request.answer_limit_ns > LOCK_RELEASE_LIMIT / 4)
 		request.answer_limit_ns = LOCK_RELEASE_LIMIT / 4;
 	lock->busy = true;

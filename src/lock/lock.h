@@ -109,7 +109,8 @@ void
 lock_init(struct lock *lock, struct store *store, const struct lock_settings *settings,
     uint64_t seed);
 
-/* Begins to acquire; a lock that is HELD is confirmed afresh. HELD, or FAILED after the wait, or at once when the first contact fails. */
+/* Begins to acquire; a lock that is HELD is confirmed afresh. HELD, or FAILED after the wait, or
+ * at once when the first contact fails. */
 void
 lock_acquire(struct lock *lock, struct instant now);
 
@@ -123,10 +124,10 @@ lock_give_up(struct lock *lock, struct instant now);
 void
 lock_release(struct lock *lock, struct instant now, int64_t rest_ns);
 
-/* Something has happened that may have cost the lock: its idle connection has gone (the server may have
- * been restarted without its data), the clock was set, the machine was restored. Nothing is lost
- * yet: it is renewed now, though not more often than a retry. In doubt the next try is planned
- * already: a server that answers with an error and hangs up must not speed it up. */
+/* Something has happened that may have cost the lock: its idle connection has gone (the server may
+ * have been restarted without its data), the clock was set, the machine was restored. Nothing is
+ * lost yet: it is renewed now, though not more often than a retry. In doubt the next try is
+ * planned already: a server that answers with an error and hangs up must not speed it up. */
 void
 lock_verify(struct lock *lock, struct instant now);
 

@@ -100,8 +100,8 @@ link_open(struct link *link, struct instant deadline, bool fall_back);
 void
 link_append(struct link *link, int argc, const char *const *argv);
 
-/* Sends what the socket takes; the rest follows from the loop, which also tells of a lost connection
- * (failed). False, and nothing of it is sent, when something appended did not fit into
+/* Sends what the socket takes; the rest follows from the loop, which also tells of a lost
+ * connection (failed). False, and nothing of it is sent, when something appended did not fit into
  * LINK_MAX_REQUEST bytes or into memory. */
 bool
 link_flush(struct link *link);

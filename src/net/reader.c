@@ -91,7 +91,8 @@ create_nil(const redisReadTask *task)
 }
 
 #if HIREDIS_MAJOR >= 1
-/* RESP3, which nobody asked for: given up. Without these hiredis hands out a number as a pointer. */
+/* RESP3, which nobody asked for: given up. Without these hiredis hands out a number as a pointer.
+ */
 static void *
 create_double(const redisReadTask *task, double value, char *text, size_t length)
 {

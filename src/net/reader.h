@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: MIT */
 
 /* From the bytes of a connection to answers (struct reply), by hiredis' reader. For link.c alone,
- * and the only user of hiredis, of which it takes the formatter and the reader: hiredis' connections
- * block in getaddrinfo outside any time-out, try only the first address of a name, have no CLOEXEC,
- * and raise SIGPIPE.
+ * and the only user of hiredis, of which it takes the formatter and the reader: hiredis'
+ * connections block in getaddrinfo outside any time-out, try only the first address of a name,
+ * have no CLOEXEC, and raise SIGPIPE.
  *
  * The answer is built in a block of fixed size, so that no length that a server announces makes
  * dlock allocate: hiredis' own objects would be 800 MB for "*100000000". */

@@ -55,7 +55,8 @@ int
 channel_receive(int fd, struct message *message)
 {
 	for (;;) {
-		/* MSG_TRUNC: the length that was sent, so that a longer one is no message either. */
+		/* MSG_TRUNC: the length that was sent, so that a longer one is no message either.
+		 */
 		ssize_t got = recv(fd, message, sizeof *message, MSG_TRUNC);
 		if (got == (ssize_t)sizeof *message)
 			return 1;

@@ -87,7 +87,8 @@ see_again(struct sighting *at, enum forward_witness witness, struct instant now)
 }
 
 /* Is it what was decided already? The other witness comes late, or it is the same again. A repeat
- * is remembered: the other witness may see its copy when this sighting is too old to be the same. */
+ * is remembered: the other witness may see its copy when this sighting is too old to be the same.
+ */
 static bool
 is_swallowed(struct sighting *before, enum forward_witness witness, struct instant now)
 {

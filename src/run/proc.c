@@ -35,8 +35,9 @@ read_file(const char *path, char *out, size_t size)
 	return total;
 }
 
-/* Where in an NSpid line of /proc/PID/status (the numbers that a process has in each namespace, from
- * that of /proc inwards) our own namespace stands; 0: it is that of /proc, nothing is translated. */
+/* Where in an NSpid line of /proc/PID/status (the numbers that a process has in each namespace,
+ * from that of /proc inwards) our own namespace stands; 0: it is that of /proc, nothing is
+ * translated. */
 static int our_column;
 
 /* The numbers in the NSpid line of process `listed`; how many there are. */

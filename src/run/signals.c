@@ -32,7 +32,8 @@ signals_take_over(struct signals *signals)
 		return -1;
 	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
 		sigaction(changed[i], NULL, &signals->dispositions[i]);
-	/* A line that stderr does not take, a closed pipe or a file at its limit, must not end us. */
+	/* A line that stderr does not take, a closed pipe or a file at its limit, must not end us.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
@@ -131,7 +132,8 @@ signals_stop_like(int number, int channel)
 	sigaction(number, NULL, &before);
 	signal(number, SIG_DFL);
 	kill(getpid(), number);
-	/* From here on news bring CONT, which takes the pending stop back; ignoring it does, too. */
+	/* From here on news bring CONT, which takes the pending stop back; ignoring it does, too.
+	 */
 	if (poll(&news, 1, 0) != 0)
 		signal(number, SIG_IGN);
 	unblock(number); /* stops here, unless the group is orphaned: then nothing stops it */

@@ -21,8 +21,9 @@ struct signals {
 	int fd;                                         /* a signalfd for all that is blocked */
 };
 
-/* Saves the state at start, blocks what dlock reads, ignores PIPE and XFSZ in dlock only, and sets CHLD to
- * its default: a caller that ignores it would leave no status to wait for. 0, or -1 and errno. */
+/* Saves the state at start, blocks what dlock reads, ignores PIPE and XFSZ in dlock only, and sets
+ * CHLD to its default: a caller that ignores it would leave no status to wait for. 0, or -1 and
+ * errno. */
 int
 signals_take_over(struct signals *signals);
 

@@ -139,8 +139,8 @@ become_command(const struct spawn_plan *plan, char **shell_argv, int failure_fd,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != runner)
 		_exit(EXIT_SYSTEM);
-	/* RUNNER has not sent yet what it got before the fork. All of it is blocked here, so what the
-	 * group gets meanwhile and what RUNNER sends becomes one. */
+	/* RUNNER has not sent yet what it got before the fork. All of it is blocked here, so what
+	 * the group gets meanwhile and what RUNNER sends becomes one. */
 	if (read(gate_fd, &go, 1) != 1)
 		_exit(EXIT_SYSTEM);
 	signals_restore(plan->signals);

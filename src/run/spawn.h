@@ -36,10 +36,10 @@ struct spawn_variable {
 char **
 spawn_environment(char *const *environment, const struct spawn_variable *variables, size_t count);
 
-/* Forks COMMAND, which waits, with all that dlock reads blocked, until a byte is written to *gate_fd
- * (EOF ends it). *failure_fd becomes the end of a pipe that closes when it has been executed, or
- * carries why not; to be read by spawn_read_failure when it is readable. Both are the caller's to
- * close. Only from a process with one thread. The pid, or -1 and errno. */
+/* Forks COMMAND, which waits, with all that dlock reads blocked, until a byte is written to
+ * *gate_fd (EOF ends it). *failure_fd becomes the end of a pipe that closes when it has been
+ * executed, or carries why not; to be read by spawn_read_failure when it is readable. Both are the
+ * caller's to close. Only from a process with one thread. The pid, or -1 and errno. */
 pid_t
 spawn_start(struct spawn_plan *plan, int *failure_fd, int *gate_fd);
 

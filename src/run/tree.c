@@ -203,7 +203,8 @@ find_in_table(pid_t listed, int count)
 	return low < count && table[low].process.listed == listed ? &table[low] : NULL;
 }
 
-/* Marks the descendants of `root`, but no bystanders and what is below them. Parents mostly have the lower number, so few passes do. */
+/* Marks the descendants of `root`, but no bystanders and what is below them. Parents mostly have
+ * the lower number, so few passes do. */
 static void
 mark_below(const struct tree *tree, pid_t root, int count)
 {

@@ -1,10 +1,10 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* Being first in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake it
- * is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded host, an
- * ordinary process has its turn seconds late, and the lease does not wait. Real-time scheduling is
- * asked for, and silently not had where it is not permitted (an ordinary user).
+/* Being first in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake
+ * it is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded
+ * host, an ordinary process has its turn seconds late, and the lease does not wait. Real-time
+ * scheduling is asked for, and silently not had where it is not permitted (an ordinary user).
  *
  * It pauses for reaping and for looking at /proc/PID: there the kernel may spin until a reader of
  * the same entry, whom a real-time process keeps from the processor, has let it go. (0.95 s were

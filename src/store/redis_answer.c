@@ -14,7 +14,8 @@
 enum outcome
 answer_classify_error(const char *text)
 {
-	/* From "can't run" on: how a refusal inside a script reads, Redis 6.0 to 7.0, and 7.2 and Valkey. */
+	/* From "can't run" on: how a refusal inside a script reads, Redis 6.0 to 7.0, and 7.2 and
+	 * Valkey. */
 	static const char *const denials[] = {
 	    "NOAUTH",
 	    "WRONGPASS",

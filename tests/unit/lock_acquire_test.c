@@ -17,6 +17,7 @@ check_failed(enum outcome failure)
 	CHECK_INT(bench.lock.state, LOCK_FAILED);
 	CHECK_INT(bench.lock.failure, failure);
 	CHECK_INT(bench.told_state, LOCK_FAILED);
+	CHECK_INT(lock_due(&bench.lock).ns, INT64_MAX);
 	/* And it is over: nothing comes after it. */
 	int total = bench.store.total, told = bench.told;
 	bench_pass(&bench, 3600 * S);
@@ -108,6 +109,28 @@ test_limits(void)
 }
 
 static void
+test_early_tick(void)
+{
+	tap_case("a tick before its time does nothing");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	lock_tick(&bench.lock, bench.now);
+	CHECK_INT(bench.store.total, 1);
+	bench_answer_held(&bench, 20 * S);
+	struct instant due = lock_due(&bench.lock);
+	bench.now = instant_plus(due, -1);
+	lock_tick(&bench.lock, bench.now);
+	CHECK_INT(bench.store.total, 1);
+	CHECK_INT(lock_due(&bench.lock).ns, due.ns);
+	CHECK_INT(bench.lock.state, LOCK_WAITING);
+	bench_pass(&bench, 1);
+	bench_answer(&bench, OUTCOME_OK);
+	lock_tick(&bench.lock, bench.now);
+	CHECK_INT(bench.store.total, 2);
+	CHECK_INT(bench.lock.state, LOCK_HELD);
+	CHECK_INT(lock_due(&bench.lock).ns, bench.lock.t0.ns + 10 * S);
+}
+
+static void
 test_conflict(void)
 {
 	tap_case("-n: busy is a conflict at once, and names who has it");
@@ -163,7 +186,10 @@ test_polling(void)
 	tap_case("two waiters with different seeds do not poll in step");
 	struct bench other;
 	bench_acquire(&other, 30 * S, WAIT_FOR_EVER);
-	other.lock.random = 4711;
+	struct lock_settings settings = other.lock.settings;
+	other.store.under_way = false;
+	lock_init(&other.lock, &other.store.store, &settings, 4711);
+	lock_acquire(&other.lock, other.now);
 	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
 	for (int i = 0; i < 10; i++) {
 		bench_answer_held(&bench, 20 * S);
@@ -306,6 +332,7 @@ main(void)
 {
 	test_granted();
 	test_limits();
+	test_early_tick();
 	test_conflict();
 	test_polling();
 	test_long_expiry();

@@ -18,6 +18,7 @@ check_released(enum lock_release released)
 	CHECK_INT(bench.lock.state, LOCK_RELEASED);
 	CHECK_INT(bench.lock.released, released);
 	CHECK_INT(bench.told_state, LOCK_RELEASED);
+	CHECK_INT(lock_due(&bench.lock).ns, INT64_MAX);
 	CHECK(!lock_is_held(&bench.lock));
 	int total = bench.store.total, told = bench.told;
 	bench_pass(&bench, 3600 * S);
@@ -71,6 +72,13 @@ test_confirmed(void)
 	CHECK_INT(bench.lock.state, LOCK_DOUBTFUL);
 	lock_release(&bench.lock, bench.now, 0);
 	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	/* Its own row of failures: at once, then after 50 ms. */
+	bench_answer(&bench, OUTCOME_REFUSED);
+	CHECK_INT(lock_due(&bench.lock).ns, bench.now.ns);
+	bench_pass(&bench, 0);
+	bench_answer(&bench, OUTCOME_REFUSED);
+	CHECK_INT(lock_due(&bench.lock).ns, bench.now.ns + 50 * MS);
+	bench_pass(&bench, 50 * MS);
 	bench_answer(&bench, OUTCOME_OK);
 	check_released(RELEASE_CONFIRMED);
 

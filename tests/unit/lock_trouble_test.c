@@ -51,6 +51,22 @@ test_first_contact(void)
 	}
 }
 
+static void
+test_slow_first_contact(void)
+{
+	static const int64_t waits[] = {0, 300 * MS, 5 * S};
+	for (size_t k = 0; k < COUNT_OF(waits); k++) {
+		tap_case(
+		    "P36: who has not heard from the server yet knows of no conflict: wait %zu", k);
+		bench_acquire(&bench, 30 * S, waits[k]);
+		bench_pass(&bench, 7 * S);
+		CHECK_INT(bench.lock.state, LOCK_ASKING);
+		CHECK_INT(bench.store.total, 1);
+		bench_answer(&bench, OUTCOME_UNREACHABLE);
+		check_failed(OUTCOME_UNREACHABLE);
+	}
+}
+
 /* Promise 5: ambiguous is not acquired. */
 static void
 test_unknown(void)
@@ -333,6 +349,7 @@ int
 main(void)
 {
 	test_first_contact();
+	test_slow_first_contact();
 	test_unknown();
 	test_server_lost();
 	test_give_up();

@@ -43,6 +43,7 @@ give(struct bench *bench, struct store_answer *answer, struct instant sent_at)
 	if (!CHECK(fake->under_way))
 		return;
 	fake->under_way = false;
+	fake->answered = answer->outcome;
 	answer->sent_at = sent_at;
 	answer->received_at = bench->now;
 	fake->store.events->answered(fake->store.context, answer);

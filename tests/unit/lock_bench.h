@@ -27,6 +27,7 @@ struct fake_store {
 	int started[VERBS];           /* how many of each verb */
 	int total;
 	int closed;
+	enum outcome answered; /* the last answer */
 	int overlaps; /* requests that began while another was under way, other than RELEASE */
 };
 

@@ -121,6 +121,7 @@ test_lists(void)
 	CHECK_INT(pids[2], -7);
 	for (int i = 0; i < 3; i++)
 		forks_end(child[i]);
+	forks_end(forks_notes->grandchild);
 	CHECK_INT(proc_list_children(pids, COUNT_OF(pids)), 0);
 }
 

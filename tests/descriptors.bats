@@ -110,6 +110,38 @@ reconnected() {
 	[ "${#lines[@]}" -eq 8 ] || fail "odd keys: $output"
 }
 
+@test "closed 0, 1 and 2 in all eight combinations: renewals and signals work (S73)" {
+	local combination closing pids=()
+	for combination in {0..7}; do
+		closing=
+		((combination & 1)) && closing+=' <&-'
+		((combination & 2)) && closing+=' >&-'
+		((combination & 4)) && closing+=' 2>&-'
+		eval "start env --default-signal \"\$DLOCK\" -t 1s -k 100ms job\$combination \
+			\"\$TOOLS/sigcount\" got\$combination 1200 5 $closing"
+		pids[combination]=$STARTED
+	done
+	for combination in {0..7}; do
+		wait_until 2s test -s "got$combination"
+		kill -USR1 "${pids[combination]}"
+	done
+	for combination in {0..7}; do
+		exit_status_of "${pids[combination]}"
+		[ "$STATUS" -eq 5 ] || fail "$combination: status $STATUS"
+		[ "$(grep -c '^USR1 ' "got$combination")" -eq 1 ] || fail "$combination: $(<"got$combination")"
+		free "job$combination"
+	done
+}
+
+@test "dlock keeps no inherited descriptor open: one that COMMAND closes is closed (S70)" {
+	mkfifo pipe
+	start sh -c 'cat <pipe >/dev/null; echo eof >eof'
+	start "$DLOCK" job sh -c 'exec 7>&-; echo >ready; sleep 60' 7>pipe
+	wait_until 2s test -e ready
+	wait_until 2s test -s eof
+	assert_alive "$STARTED"
+}
+
 @test "with 0, 1 and 2 closed a lost lock still kills and says 79 (S73)" {
 	local nap
 	nap=$(unique_sleep)

@@ -1,0 +1,73 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* store/redis on a bench: a store, a server that says what the test wants, and what lock.c would be
+ * told. */
+#ifndef DLOCK_TESTS_REDIS_BENCH_H
+#define DLOCK_TESTS_REDIS_BENCH_H
+
+#include "peer.h"
+#include "store/redis.h"
+
+#define LIMIT_MS 20000
+#define TIME_ANSWER "*2\r\n$10\r\n1764000000\r\n$6\r\n123456\r\n"
+#define NOW_TEXT "$16\r\n1764000000200000\r\n"
+#define GRANTED "*3\r\n$7\r\nGRANTED\r\n$16\r\n1764000000123457\r\n" NOW_TEXT
+#define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n" NOW_TEXT
+#define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
+#define BUSY "*5\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n"
+
+struct redis_bench {
+	struct loop loop;
+	struct peer peer;
+	struct url url;
+	struct keys keys;
+	struct redis_settings settings;
+	struct store *store;
+
+	/* What the server says; NULL: nothing. */
+	const char *auth, *select, *setname, *time;
+	const char *eval, *first_eval; /* to the first script, if that is another */
+
+	/* What came. */
+	int evals;
+	char words[PEER_WORDS][4096]; /* of the last script */
+	int word_count;
+	char first_not_after[32];
+	struct store_answer told;
+	int answers, disturbances;
+	bool answered, disturbed;
+};
+
+extern struct redis_bench bench;
+
+/* Once; then around each case. All is friendly at first. */
+bool
+bench_open(void);
+void
+bench_begin(void);
+void
+bench_end(void);
+
+/* Starts a request with these limits, in ms; one that does not end by its limits; one that may be
+ * sent until `not_later`. */
+void
+bench_start_bounded(enum store_verb verb, int64_t connect_ms, int64_t answer_ms);
+void
+bench_start(enum store_verb verb);
+void
+bench_start_not_later(enum store_verb verb, struct instant not_later);
+
+/* Turns the loop until there is an answer, and checks its outcome. */
+void
+bench_check_answer(enum outcome outcome);
+
+/* Both. */
+void
+bench_ask(enum store_verb verb, enum outcome outcome);
+
+/* Turns the loop until the server has got that many scripts. */
+void
+bench_run_until_evals(int evals);
+
+#endif

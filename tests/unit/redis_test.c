@@ -1,0 +1,202 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* store/redis: what it promises lock.c (lock/store.h), against a server that answers on command. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis_bench.h"
+#include "tap.h"
+
+/* -- login ------------------------------------------------------------------------------------ */
+
+static void
+test_login(void)
+{
+	static const struct {
+		const char *user, *password;
+		int db;
+		const char *log;
+	} rows[] = {
+	    {"", NULL, 0, "CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"", "pw", 0, "AUTH pw; CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"ann", "pw", 0, "AUTH ann pw; CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"ann", "", 0, "AUTH ann ; CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"", "pw", 3, "AUTH pw; SELECT 3; CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"", NULL, 3, "SELECT 3; CLIENT SETNAME dlock; TIME; EVAL"},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("login and then the script: %s", rows[i].log);
+		bench_begin();
+		strcpy(bench.url.user, rows[i].user);
+		bench.url.has_password = rows[i].password != NULL;
+		strcpy(bench.url.password, rows[i].password ? rows[i].password : "");
+		bench.url.db = rows[i].db;
+		bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+		bench.peer.log[strlen(rows[i].log)] = '\0';
+		CHECK_TEXT(bench.peer.log, rows[i].log);
+		CHECK_INT(bench.answers, 1);
+		bench_end();
+	}
+	tap_case("no script is sent before the login is answered");
+	bench_begin();
+	bench.time = NULL;
+	bench_start(STORE_ACQUIRE);
+	peer_run(&bench.loop, 30);
+	CHECK_TEXT(bench.peer.log, "CLIENT SETNAME dlock; TIME");
+	CHECK_INT(bench.answers, 0);
+	peer_say(&bench.peer, TIME_ANSWER, 0);
+	bench_check_answer(OUTCOME_OK);
+	CHECK_INT(bench.evals, 1);
+	bench_end();
+}
+
+static void
+test_refused_logins(void)
+{
+	static const struct {
+		const char *what;
+		const char **step, *answer;
+		enum outcome outcome;
+	} rows[] = {
+	    {"wrong password", &bench.auth, "-WRONGPASS invalid username-password pair\r\n",
+		OUTCOME_DENIED},
+	    {"no password wanted", &bench.auth, "-ERR Client sent AUTH, but no password is set\r\n",
+		OUTCOME_DENIED},
+	    {"no login", &bench.time, "-NOAUTH Authentication required.\r\n", OUTCOME_DENIED},
+	    {"wrong db", &bench.select, "-ERR DB index is out of range\r\n", OUTCOME_REFUSED},
+	    {"loading", &bench.time, "-LOADING Redis is loading the dataset in memory\r\n",
+		OUTCOME_REFUSED},
+	    {"garbage for TIME", &bench.time, "+OK\r\n", OUTCOME_REFUSED},
+	    {"no protocol", &bench.auth, "HTTP/1.1 400 Bad Request\r\n", OUTCOME_UNREACHABLE},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("a login that fails: %s", rows[i].what);
+		bench_begin();
+		strcpy(bench.url.user, "ann");
+		strcpy(bench.url.password, "hush");
+		bench.url.has_password = true;
+		bench.url.db = 3;
+		*rows[i].step = rows[i].answer;
+		bench_ask(STORE_ACQUIRE, rows[i].outcome);
+		CHECK_INT(bench.evals, 0);
+		CHECK(bench.told.problem.text[0] != '\0');
+		CHECK_HAS_NOT(bench.told.problem.text, "hush");
+		/* And it is closed: the next one begins anew. */
+		peer_run(&bench.loop, 10);
+		CHECK(bench.peer.fd < 0);
+		bench_end();
+	}
+	tap_case("a refused CLIENT SETNAME does not matter");
+	bench_begin();
+	bench.setname =
+	    "-NOPERM this user has no permissions to run the 'client|setname' command\r\n";
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	bench_end();
+
+	tap_case(
+	    "a server that has too many clients says so and hangs up: refused, not unreachable");
+	bench_begin();
+	bench.setname = NULL;
+	bench.time = NULL;
+	bench_start(STORE_ACQUIRE);
+	while (bench.peer.log[0] == '\0')
+		peer_run(&bench.loop, 1);
+	peer_say(&bench.peer, "-ERR max number of clients reached\r\n", 0);
+	peer_hang_up(&bench.peer);
+	bench_check_answer(OUTCOME_REFUSED);
+	CHECK_HAS(bench.told.problem.text, "max number of clients");
+	bench_end();
+}
+
+/* -- scripts ---------------------------------------------------------------------------------- */
+
+static void
+check_word(int at, const char *wanted)
+{
+	tap_note("argument %d", at);
+	CHECK_TEXT(bench.words[at], wanted);
+}
+
+static void
+test_scripts(void)
+{
+	tap_case("an acquire says all that the script needs, and its answer all that lock.c needs");
+	bench_begin();
+	struct instant before = clock_now();
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	static const char *const acquire[] = {"3", "lock:job", "lock:job#fence{lock:job}",
+	    "lock:job#info{lock:job}", "my-token", "30000", "try", "42", "clock"};
+	CHECK_INT(bench.word_count, 13);
+	for (int i = 0; i < (int)COUNT_OF(acquire); i++)
+		check_word(i + 2, acquire[i]);
+	check_word(12, "host=me\n");
+	tap_note("%s", "");
+	/* Not after: the server's time at login, what has passed since, and the limit, 10 s. */
+	int64_t not_after = strtoll(bench.words[11], NULL, 10);
+	CHECK(not_after >= INT64_C(1764000010123456) && not_after < INT64_C(1764000070123456));
+	CHECK_TEXT(bench.told.fence, "1764000000123457");
+	CHECK(bench.told.sent_at.ns >= before.ns &&
+	    bench.told.sent_at.ns <= bench.told.received_at.ns);
+	CHECK(bench.told.received_at.ns <= clock_now().ns);
+
+	tap_case("the next request goes on the same connection");
+	bench.eval = ":1\r\n";
+	bench_ask(STORE_RENEW, OUTCOME_OK);
+	CHECK_INT(bench.word_count, 6);
+	check_word(2, "1");
+	check_word(3, "lock:job");
+	check_word(4, "my-token");
+	check_word(5, "30000");
+	bench_ask(STORE_RELEASE, OUTCOME_OK);
+	CHECK_INT(bench.word_count, 7);
+	check_word(2, "2");
+	check_word(3, "lock:job");
+	check_word(4, "lock:job#info{lock:job}");
+	check_word(5, "my-token");
+	check_word(6, "7000");
+	tap_note("%s", "");
+	bench.eval = BUSY;
+	bench_ask(STORE_LOOK, OUTCOME_HELD);
+	CHECK_TEXT(bench.words[8], "look");
+	CHECK_TEXT(bench.told.holder.token, "abc");
+	bench_ask(STORE_TOUCH, OUTCOME_LOST);
+	CHECK_TEXT(bench.words[8], "touch");
+	CHECK(!bench.told.gone);
+	bench.eval = FREE;
+	bench_ask(STORE_TOUCH, OUTCOME_LOST);
+	CHECK(bench.told.gone);
+	CHECK_INT(bench.peer.connections, 1);
+	CHECK_INT(bench.disturbances, 0);
+	bench_end();
+
+	tap_case("LATE is sent again with a new not-after");
+	bench_begin();
+	bench.first_eval = LATE;
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	int64_t first = strtoll(bench.first_not_after, NULL, 10);
+	CHECK_INT(bench.evals, 2);
+	/* From the time in the answer, which was later than that at login. */
+	CHECK(strtoll(bench.words[11], NULL, 10) > first);
+	CHECK_INT(bench.answers, 1);
+	bench_end();
+
+	tap_case("LATE without end is an answer that was lost, no conflict");
+	bench_begin();
+	bench.eval = LATE;
+	bench_ask(STORE_ACQUIRE, OUTCOME_UNKNOWN);
+	CHECK(bench.evals >= 2 && bench.evals <= 5);
+	CHECK(bench.told.problem.text[0] != '\0');
+	bench_end();
+}
+
+int
+main(void)
+{
+	if (!bench_open())
+		return 1;
+	test_login();
+	test_refused_logins();
+	test_scripts();
+	return tap_end();
+}

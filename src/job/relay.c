@@ -9,7 +9,6 @@
 
 #include "job/keeper.h"
 #include "run/proc.h"
-#include "run/urgency.h"
 
 static void
 pass_signals_on(void *context, struct instant now)
@@ -19,9 +18,7 @@ pass_signals_on(void *context, struct instant now)
 	int number;
 	while ((number = forward_next(&job->forward, now, &by_runner)) != 0) {
 		/* A stopped OUTER cannot say that it got it too: then the group did. */
-		urgency_pause();
 		bool group_has = by_runner && proc_has_pending(job->outer, number);
-		urgency_resume();
 		if (!group_has)
 			command_signal(&job->command, number);
 	}

@@ -42,7 +42,6 @@ struct guard {
 static _Noreturn void
 end_as_told(struct guard *guard, const struct message *last_word)
 {
-	urgency_pause();
 	if (guard->settings->tree->known > 0) {
 		kill(guard->settings->runner, SIGKILL);
 		/* Bounded: one in a D state must not hold us. */
@@ -122,9 +121,7 @@ static void
 check_runner(struct guard *guard)
 {
 	siginfo_t info = {0};
-	urgency_pause();
 	int status = waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG);
-	urgency_resume();
 	if (status != 0 || info.si_pid == 0) {
 		/* As process 1 of a container, or below one that left orphans: those are reaped. */
 		tree_reap(guard->settings->tree);

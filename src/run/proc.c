@@ -96,7 +96,18 @@ proc_is_foreign(void)
 	return our_column != 0;
 }
 
+/* This process, as /proc lists it. */
+static pid_t
+own_number(void)
+{
+	char link[32];
+	ssize_t length = readlink("/proc/self", link, sizeof link - 1);
+	link[length > 0 ? length : 0] = '\0';
+	return (pid_t)strtol(link, NULL, 10);
+}
+
 struct search {
+	pid_t parent; /* as listed */
 	pid_t wanted;
 	pid_t found;
 };
@@ -105,16 +116,25 @@ static void
 check_number(void *context, pid_t listed)
 {
 	struct search *search = context;
-	if (search->found == 0 && translate(listed) == search->wanted)
+	struct process process;
+	if (search->found == 0 && proc_read(listed, &process) && process.parent == search->parent &&
+	    process.pid == search->wanted)
 		search->found = listed;
 }
 
 pid_t
 proc_listed(pid_t pid)
 {
-	struct search search = {.wanted = pid};
+	struct process self;
 	if (our_column == 0)
 		return pid;
+	pid_t own = own_number();
+	if (pid == getpid())
+		return own;
+	if (pid == getppid())
+		return proc_read(own, &self) ? self.parent : 0;
+	/* Only a child: a process of a sibling namespace may have the same number there. */
+	struct search search = {.parent = own, .wanted = pid};
 	proc_for_each(check_number, &search);
 	return search.found;
 }

@@ -31,7 +31,7 @@ proc_is_foreign(void);
 bool
 proc_read(pid_t listed, struct process *process);
 
-/* The number under which /proc lists process `pid`; 0: none. */
+/* The number under which /proc lists this process, its parent, or a child; 0: none. */
 pid_t
 proc_listed(pid_t pid);
 

@@ -18,12 +18,17 @@
  * table cost nothing. */
 #define TABLE_SIZE 65536
 
+/* Processes that are held by a descriptor at a time: some are needed for reading. */
+#define HELD_MAX 400
+
 struct entry {
 	struct process process;
 	bool below;
+	int fd; /* a pidfd, -1: none */
 };
 
 static struct entry table[TABLE_SIZE];
+static int held_count;
 
 /* -- children --------------------------------------------------------------------------------- */
 
@@ -91,7 +96,6 @@ void
 tree_reap(struct tree *tree)
 {
 	static pid_t children[TABLE_SIZE];
-	urgency_pause();
 	if (tree->bystander_count == 0 && (tree->helper == NULL || *tree->helper == 0)) {
 		while (reap(tree, P_ALL, 0))
 			;
@@ -103,7 +107,6 @@ tree_reap(struct tree *tree)
 				reap(tree, P_PID, children[i]);
 		}
 	}
-	urgency_resume();
 }
 
 bool
@@ -129,18 +132,15 @@ tree_is_empty(struct tree *tree, pid_t *example, int *count)
 static int
 kill_children(struct tree *tree, pid_t *children, int size, bool *complete)
 {
-	/* A translation of numbers looks at entries of others. */
-	if (proc_is_foreign())
-		urgency_pause();
 	tree->denied = 0;
 	int count = list_own(tree, children, size, complete);
+	urgency_begin_burst();
 	for (int i = 0; i < count; i++) {
 		if (!is_bystander(tree, children[i]) && kill(children[i], SIGKILL) != 0 &&
 		    errno == EPERM)
 			tree->denied++;
 	}
-	if (proc_is_foreign())
-		urgency_resume();
+	urgency_end_burst();
 	return count;
 }
 
@@ -154,7 +154,6 @@ tree_sweep(struct tree *tree)
 		if (!has_children())
 			return 0;
 		int count = kill_children(tree, children, TABLE_SIZE, &complete);
-		urgency_pause();
 		for (int i = 0; i < count; i++) {
 			if (is_bystander(tree, children[i]))
 				continue;
@@ -165,7 +164,6 @@ tree_sweep(struct tree *tree)
 				tree->example = children[i];
 			}
 		}
-		urgency_resume();
 		if (left == 0 && !complete && has_children())
 			left = 1;
 		/* Who has just died may have left children of its own: they are ours now. */
@@ -230,61 +228,80 @@ is_still(const struct process *process)
 	return proc_read(process->listed, &now) && now.started == process->started;
 }
 
-/* 0, or -1 and errno. A process that has gone counts as reached. */
-static int
-signal_process(const struct process *process, int number)
+/* Takes hold of a process, so that a signal sent later reaches it or nobody. False: it has gone. */
+static bool
+take_hold(struct entry *entry)
 {
+	const struct process *process = &entry->process;
+	entry->fd = -1;
 	if (process->pid <= 0) /* not in our namespace: kill(2) would take it for a group */
-		return 0;
-	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	/* EINVAL has been seen for a process that was just ending. */
-	if (fd < 0 && (errno == ESRCH || errno == EINVAL))
-		return 0;
+		return false;
+	if (held_count < HELD_MAX)
+		entry->fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	/* EINVAL has been seen for a process that was just ending. Otherwise (an old kernel, a seccomp
+	 * filter, no descriptors left) the check of the start time has to do: numbers are given out in
+	 * a circle, and it is used in a moment. */
+	if (entry->fd < 0 && held_count < HELD_MAX && (errno == ESRCH || errno == EINVAL))
+		return false;
 	if (!is_still(process)) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
+		if (entry->fd >= 0)
+			close(entry->fd);
+		return false;
 	}
-	int status;
-	if (fd >= 0) {
-		status = (int)syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
-		int error = errno;
-		close(fd);
-		errno = error;
-	} else {
-		/* No pidfd (an old kernel, a seccomp filter, no descriptors left): the check of the
-		 * start time just now has to do. */
-		status = kill(process->pid, number);
-	}
+	held_count += entry->fd >= 0;
+	return true;
+}
+
+/* 0, or -1: not permitted. */
+static int
+send_to(const struct entry *entry, int number)
+{
+	int status = entry->fd >= 0
+	    ? (int)syscall(SYS_pidfd_send_signal, entry->fd, number, NULL, 0)
+	    : kill(entry->process.pid, number);
 	return status != 0 && errno == EPERM ? -1 : 0;
+}
+
+/* To all that are marked, in one burst. Returns how many were sent it. */
+static int
+send_to_marked(struct tree *tree, int count, int number)
+{
+	int sent = 0;
+	urgency_begin_burst();
+	for (int i = 0; i < count; i++) {
+		if (!table[i].below)
+			continue;
+		if (send_to(&table[i], number) == 0) {
+			sent++;
+			continue;
+		}
+		tree->denied++;
+		tree->example = table[i].process.pid;
+	}
+	urgency_end_burst();
+	return sent;
 }
 
 int
 tree_signal(struct tree *tree, pid_t root, int number)
 {
-	int count = 0, sent = 0;
-	tree->denied = 0;
-	urgency_pause();
-	bool listed = tree->can_list && proc_for_each(add_to_table, &count) == 0;
-	urgency_resume();
-	if (!listed)
+	int count = 0;
+	if (!tree->can_list || proc_for_each(add_to_table, &count) != 0)
 		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
 											     : 0;
-	urgency_pause();
 	mark_below(tree, proc_listed(root), count);
+	/* Nobody is woken before all are held: whoever runs takes the processor from us. */
+	held_count = 0;
+	for (int i = 0; i < count; i++)
+		table[i].below = table[i].below && take_hold(&table[i]);
+	tree->denied = 0;
+	int sent = send_to_marked(tree, count, number);
+	if (number != SIGKILL)
+		send_to_marked(tree, count, SIGCONT);
 	for (int i = 0; i < count; i++) {
-		if (!table[i].below)
-			continue;
-		if (signal_process(&table[i].process, number) != 0) {
-			tree->denied++;
-			tree->example = table[i].process.pid;
-			continue;
-		}
-		if (number != SIGKILL)
-			signal_process(&table[i].process, SIGCONT);
-		sent++;
+		if (table[i].below && table[i].fd >= 0)
+			close(table[i].fd);
 	}
-	urgency_resume();
 	return sent;
 }
 

@@ -4,52 +4,44 @@
 #include "run/urgency.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* More of it would bring the spinning back in a weak form: who is waited for gets a tenth of the
+/* Twenty would bring the spinning back in a weak form: who is waited for gets a hundredth of the
  * processor. */
-#define NICE_GAIN 10
+#define NICE_GAIN 15
 
-static bool is_real_time;
-static int policy_at_start;
-static int pauses;
+static int policy_before = -1; /* -1: not in real time */
 
 /* By system call: musl's function does not do it. */
 static int
-set_policy(int policy, const struct sched_param *param)
+set_policy(int policy, int priority)
 {
-	return (int)syscall(SYS_sched_setscheduler, 0, policy, param);
-}
-
-static int
-make_real_time(void)
-{
-	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
-	return set_policy(SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
+	const struct sched_param param = {.sched_priority = priority};
+	return (int)syscall(SYS_sched_setscheduler, 0, policy, &param);
 }
 
 void
 urgency_raise(void)
 {
-	policy_at_start = (int)syscall(SYS_sched_getscheduler, 0);
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - NICE_GAIN);
-	is_real_time = policy_at_start == SCHED_OTHER && make_real_time() == 0;
 }
 
 void
-urgency_pause(void)
+urgency_begin_burst(void)
 {
-	const struct sched_param none = {0};
-	if (is_real_time && pauses++ == 0)
-		set_policy(policy_at_start, &none);
+	int policy = (int)syscall(SYS_sched_getscheduler, 0);
+	if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
+		return; /* real time already, or not known */
+	if (set_policy(SCHED_RR, sched_get_priority_min(SCHED_RR)) == 0)
+		policy_before = policy;
 }
 
 void
-urgency_resume(void)
+urgency_end_burst(void)
 {
-	if (is_real_time && --pauses == 0)
-		make_real_time();
+	if (policy_before >= 0)
+		set_policy(policy_before, 0);
+	policy_before = -1;
 }

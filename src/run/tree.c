@@ -296,8 +296,10 @@ tree_signal(struct tree *tree, pid_t root, int number)
 		table[i].below = table[i].below && take_hold(&table[i]);
 	tree->denied = 0;
 	int sent = send_to_marked(tree, count, number);
+	int denied = tree->denied; /* counted once */
 	if (number != SIGKILL)
 		send_to_marked(tree, count, SIGCONT);
+	tree->denied = denied;
 	for (int i = 0; i < count; i++) {
 		if (table[i].below && table[i].fd >= 0)
 			close(table[i].fd);

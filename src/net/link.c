@@ -57,7 +57,7 @@ link_close(struct link *link)
 	loop_stop_timer(link->loop, &link->patience);
 	drop_socket(link);
 	link->state = LINK_CLOSED;
-	link->out_used = link->out_sent = 0;
+	link->out_used = link->out_sent = link->out_flushed = 0;
 	link->append_failed = false;
 	link->generation++;
 }
@@ -272,7 +272,7 @@ flush(struct link *link)
 		}
 		link->out_sent += (size_t)sent;
 	}
-	link->out_used = link->out_sent = 0;
+	link->out_used = link->out_sent = link->out_flushed = 0;
 	link->watch.events = POLLIN;
 	return 0;
 }
@@ -292,9 +292,9 @@ bool
 link_flush(struct link *link)
 {
 	if (link->append_failed) {
-		/* What was to follow each other does so whole or not at all. */
+		/* What was to follow each other does so whole or not at all; what was before stays. */
 		link->append_failed = false;
-		link->out_used = link->out_sent = 0;
+		link->out_used = link->out_flushed;
 		return false;
 	}
 	if (link->state == LINK_OPEN && flush(link) != 0) {
@@ -303,6 +303,7 @@ link_flush(struct link *link)
 		link->watch.events = POLLIN;
 		shutdown(link->watch.fd, SHUT_RDWR);
 	}
+	link->out_flushed = link->out_used;
 	return true;
 }
 

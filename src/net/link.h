@@ -80,6 +80,7 @@ struct link {
 	unsigned int generation; /* counts closings: a callback may have closed the link */
 	char out[LINK_MAX_REQUEST];
 	size_t out_used, out_sent;
+	size_t out_flushed; /* where what was appended since the last flush begins */
 	bool append_failed;
 };
 

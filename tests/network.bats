@@ -88,7 +88,7 @@ teardown() {
 	wait_until 3s confirmed_more_than 1
 	proxy refuse
 	proxy reset
-	sleep 1 # from t0 to t0 + 1, at the worst: the first signal would come at 1.278
+	sleep 0.8 # from t0 to t0 + 0.8, at the worst: the first signal would come at 1.278
 	proxy pass
 	wait_until 2s confirmed_more_than 2
 	touch go

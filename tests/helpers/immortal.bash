@@ -34,7 +34,7 @@ kill_at_random() {
 		if [ "$exists" = 1 ]; then held_then=$((held_then + 1)); else free_then=$((free_then + 1)); fi
 		# What lives on after OUTER kills the tree and releases.
 		poll_for 2000 no_marked_dlock || { echo "round $round: a dlock lives on" >&2; show_scene >&2; return 1; }
-		argv_gone "$nap" || { echo "round $round: COMMAND lives on" >&2; show_scene >&2; return 1; }
+		poll_for 500 argv_gone "$nap" || { echo "round $round: COMMAND lives on" >&2; show_scene >&2; return 1; }
 		redis DEL lock:job >/dev/null
 	done
 	touch enough

@@ -127,16 +127,6 @@ identity_write(const struct identity *identity, char record[IDENTITY_RECORD])
 		put_field(record, &used, "label", identity->label);
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Undoes put_field's escapes into `out`; what is too long is cut. */
 static void
 decode(char *out, size_t size, const char *value, size_t length)
@@ -144,9 +134,10 @@ decode(char *out, size_t size, const char *value, size_t length)
 	size_t used = 0;
 	for (size_t i = 0; i < length && used + 1 < size; i++) {
 		char byte = value[i];
-		if (byte == '%' && i + 2 < length && hex_digit(value[i + 1]) >= 0 &&
-		    hex_digit(value[i + 2]) >= 0) {
-			byte = (char)(hex_digit(value[i + 1]) * 16 + hex_digit(value[i + 2]));
+		if (byte == '%' && i + 2 < length && value_hex_digit(value[i + 1]) >= 0 &&
+		    value_hex_digit(value[i + 2]) >= 0) {
+			byte = (char)(value_hex_digit(value[i + 1]) * 16 +
+			    value_hex_digit(value[i + 2]));
 			i += 2;
 		}
 		out[used++] = byte;

@@ -117,6 +117,18 @@ value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
 	return true;
 }
 
+int
+value_hex_digit(char digit)
+{
+	if (is_digit(digit))
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	if (digit >= 'A' && digit <= 'F')
+		return digit - 'A' + 10;
+	return -1;
+}
+
 static const struct {
 	const char *name;
 	int number;

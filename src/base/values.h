@@ -26,6 +26,10 @@ bool
 value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
     struct problem *problem);
 
+/* The value of a hexadecimal digit of either case, -1: it is none. */
+int
+value_hex_digit(char digit);
+
 /* "TERM", "SIGTERM", "term" or "15"; real-time signals as RTMIN+N. */
 bool
 value_parse_signal(const char *text, int *signal_number, struct problem *problem);

@@ -17,18 +17,6 @@ struct span {
 	size_t length;
 };
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static bool
 decode(char *out, size_t size, struct span from, const char *what, struct problem *problem)
 {
@@ -36,8 +24,8 @@ decode(char *out, size_t size, struct span from, const char *what, struct proble
 	for (size_t i = 0; i < from.length; i++) {
 		char byte = from.start[i];
 		if (byte == '%') {
-			int high = i + 2 < from.length ? hex_value(from.start[i + 1]) : -1;
-			int low = high >= 0 ? hex_value(from.start[i + 2]) : -1;
+			int high = i + 2 < from.length ? value_hex_digit(from.start[i + 1]) : -1;
+			int low = high >= 0 ? value_hex_digit(from.start[i + 2]) : -1;
 			if (low < 0 || high * 16 + low == 0) {
 				problem_set(problem,
 				    "bad percent-encoding in the %s of the server URL (%%HH, not "

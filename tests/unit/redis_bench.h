@@ -13,7 +13,8 @@
 #define TIME_ANSWER "*2\r\n$10\r\n1764000000\r\n$6\r\n123456\r\n"
 #define NOW_TEXT "$16\r\n1764000000200000\r\n"
 #define GRANTED "*3\r\n$7\r\nGRANTED\r\n$16\r\n1764000000123457\r\n" NOW_TEXT
-#define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n" NOW_TEXT
+/* From a server whose clock is 500 s ahead of what it said at login. */
+#define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n$16\r\n1764000500000000\r\n"
 #define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
 #define BUSY "*5\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n"
 

@@ -240,6 +240,11 @@ test_release_in_place(void)
 	bench_check_answer(OUTCOME_UNKNOWN);
 	CHECK(instant_between(start, clock_now()) >= 60 * NS_PER_MS);
 	CHECK_INT(bench.answers, 1);
+
+	tap_case("and nothing of it is left over for the next connection");
+	bench.eval = ":1\r\n";
+	bench_ask(STORE_RENEW, OUTCOME_OK);
+	CHECK_INT(bench.peer.connections, 2);
 	bench_end();
 
 	tap_case("cut when only the first was answered: the release is unknown");

@@ -1,0 +1,114 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* cli/options: command lines that are refused with 64, each with a sentence that helps. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "tap.h"
+
+#define WORDS 24
+
+static const struct {
+	const char *line, *why;
+} rows[] = {
+    /* Values. */
+    {"-E 600 job true", "from 0 to 255"}, /* P33: flock made 88 of it */
+    {"-E -1 job true", "from 0 to 255"},
+    {"-E '' job true", "from 0 to 255"},
+    {"-w -1 job true", "not a duration"},
+    {"-w 1e3 job true", "not a duration"},
+    {"-w '' job true", "not a duration"},
+    {"-t 999ms job true", "from 1s to 30d"},
+    {"-t 31d job true", "from 1s to 30d"},
+    {"-t 30 -t x job true", "--ttl: not a duration"},
+    {"-k -1 job true", "--kill-after: not a duration"},
+    {"--signal NONE job true", "not a signal"},
+    {"--on-lost explode job true", "neither 'kill' nor 'signal'"},
+    {"--on-lost k job true", "neither 'kill' nor 'signal'"},
+    {"--fence clocks job true", "neither 'clock' nor 'counter'"},
+    {"--min-fence 9007199254740992 job true", "9007199254740992"},
+    {"--min-fence -1 job true", "not a number"},
+    {"--at-least 31d job true", "longer than 30d"},
+    {"--connect-timeout 0 job true", "at least 1ms"},
+    {"-S nonsense job true", "no scheme"},
+    {"-S http://db1 job true", "redis://, unix://"},
+    {"-S redis://db1?x=1 job true", "unknown key"},
+    {"-S '' job true", "no scheme"},
+    /* Operands. */
+    {"", "no NAME and no COMMAND"},
+    {"-n", "no NAME and no COMMAND"},
+    {"--", "no NAME and no COMMAND"},
+    {"job", "no COMMAND after NAME 'job'"},
+    {"job --", "no COMMAND after NAME 'job'"},
+    {"9", "descriptor"},
+    {"-n 200", "descriptor"},
+    {"job -c", "exactly one string"},
+    {"job -c a b", "exactly one string"},
+    {"-c x job", "-c comes after NAME"},
+    {"--command x job", "-c comes after NAME"},
+    /* What flock has and dlock cannot. */
+    {"-u job", "-u is flock's"},
+    {"--unlock job", "-u is flock's"},
+    {"-F job true", "-F is flock's"},
+    {"--no-fork job true", "-F is flock's"},
+    {"-nF job true", "-F is flock's"},
+    /* What comes with later versions is no option yet, and is not taken for another. */
+    {"-s job true", "unknown option '-s'"},
+    {"--shared job true", "--shared"},
+    {"--slots 3 job true", "--slots"},
+    {"--status job", "--status"},
+    {"--held", "--held"},
+    {"--config /dev/null job true", "--config"},
+    {"--max-hold 3 job true", "--max-hold"},
+    {"--report /dev/null job true", "--report"},
+    {"--descendants kill job true", "--descendants"},
+    {"--tls job true", "--tls"},
+    {"--password-file /dev/null job true", "--password-file"},
+    /* Spelling. */
+    {"-z job true", "unknown option '-z'"},
+    {"-nz job true", "unknown option '-z'"},
+    {"--nonsense job true", "'--nonsense'"},
+    {"--nonsense=hush job true", "'--nonsense'"},
+    {"--password=hush job true", "'--password'"},
+    {"--con 3 job true", "'--con'"}, /* conflict-exit-code or connect-timeout */
+    {"-w", "--wait needs an argument: DUR"},
+    {"--wait", "--wait needs an argument: DUR"},
+    {"-n -S", "--server needs an argument: URL"},
+    {"--on-lost", "--on-lost needs an argument"},
+};
+
+int
+main(void)
+{
+	static char words[WORDS][512];
+	static char *argv[WORDS + 1];
+	setenv("DLOCK_SERVER", "redis://db1", 1);
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		static struct options options;
+		struct problem problem = {.text = ""};
+		int argc = 0;
+		argv[argc++] = strcpy(words[0], "dlock");
+		for (const char *at = rows[i].line; *at != '\0' && argc < WORDS;) {
+			size_t length = strcspn(at, " ");
+			snprintf(words[argc], sizeof words[argc], "%.*s", (int)length, at);
+			if (strcmp(words[argc], "''") == 0)
+				words[argc][0] = '\0';
+			argv[argc] = words[argc];
+			argc++;
+			at += length + (at[length] == ' ');
+		}
+		argv[argc] = NULL;
+		optind = 0; /* begins anew (glibc), with the order that options_parse wants */
+		getopt(1, argv, "+");
+		tap_case("refused: dlock %s", rows[i].line);
+		CHECK_INT(options_parse(&options, argc, argv, &problem), OPTIONS_USAGE_ERROR);
+		CHECK_HAS(problem.text, rows[i].why);
+		CHECK_HAS_NOT(problem.text, "hush");
+	}
+	return tap_end();
+}

@@ -1,0 +1,338 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* cli/options: what a command line and an environment mean (SPEC section 1), and what they are told
+ * when they mean nothing. */
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define WORDS 24
+
+static struct options options;
+static struct problem problem;
+static char words[WORDS][512];
+static char *argv[WORDS + 1];
+
+static void
+clear_environment(void)
+{
+	static const char *const names[] = {"DLOCK_TTL", "DLOCK_SERVER", "DLOCK_PREFIX",
+	    "DLOCK_LABEL", "REDIS_URL", "SHELL", "POSIXLY_CORRECT"};
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		unsetenv(names[i]);
+}
+
+/* `line` is cut at its blanks; an argument that is to have one says _ for it, '' is an empty one. */
+static enum options_result
+parse(const char *line)
+{
+	int argc = 0;
+	strcpy(words[argc], "dlock");
+	argv[argc] = words[argc];
+	argc++;
+	while (*line != '\0' && argc < WORDS) {
+		size_t length = strcspn(line, " ");
+		snprintf(words[argc], sizeof words[argc], "%.*s", (int)length, line);
+		if (strcmp(words[argc], "''") == 0)
+			words[argc][0] = '\0';
+		for (char *at = words[argc]; *at != '\0'; at++) {
+			if (*at == '_')
+				*at = ' ';
+		}
+		argv[argc] = words[argc];
+		argc++;
+		line += length + (line[length] == ' ');
+	}
+	argv[argc] = NULL;
+	optind = 0; /* begins anew (glibc), with the order that options_parse wants */
+	getopt(1, argv, "+");
+	problem.text[0] = '\0';
+	return options_parse(&options, argc, argv, &problem);
+}
+
+static void
+check_runs(const char *line)
+{
+	if (!CHECK_INT(parse(line), OPTIONS_RUN))
+		CHECK_TEXT(problem.text, "");
+}
+
+static void
+test_defaults(void)
+{
+	tap_case("the defaults of SPEC's table");
+	clear_environment();
+	check_runs("-S redis://db1 job true");
+	CHECK(options.wait_ns == WAIT_FOR_EVER);
+	CHECK_INT(options.conflict_status, 75);
+	CHECK_INT(options.ttl_ns, 30 * NS_PER_S);
+	CHECK_INT(options.grace_ns, 5 * NS_PER_S);
+	CHECK_INT(options.first_signal, SIGTERM);
+	CHECK_INT(options.on_lost, ON_LOST_KILL);
+	CHECK_INT(options.at_least_ns, 0);
+	CHECK_TEXT(options.prefix, "lock:");
+	CHECK_INT(options.fence_mode, FENCE_CLOCK);
+	CHECK_INT(options.min_fence, 0);
+	CHECK_TEXT(options.label, "");
+	CHECK_INT(options.connect_timeout_ns, 5 * NS_PER_S);
+	CHECK_INT(options.verbosity, 0);
+	CHECK(!options.quiet);
+	CHECK_TEXT(options.name, "job");
+	CHECK_TEXT(options.command[0], "true");
+	CHECK(options.command[1] == NULL);
+
+	tap_case("the defaults that follow the TTL");
+	check_runs("-S redis://db1 -t 3s job true");
+	CHECK_INT(options.grace_ns, 750 * NS_PER_MS);
+	CHECK_INT(options.connect_timeout_ns, 1 * NS_PER_S);
+}
+
+static void
+test_each(void)
+{
+	static const struct {
+		const char *line;
+		size_t at; /* of the field */
+		bool is_int;
+		int64_t value;
+	} rows[] = {
+#define WIDE(line, field, value) {line, offsetof(struct options, field), false, value}
+#define NARROW(line, field, value)                                                                 \
+	{                                                                                          \
+		line, offsetof(struct options, field), true, value                                 \
+	}
+	    WIDE("-n", wait_ns, 0),
+	    WIDE("--nonblock", wait_ns, 0),
+	    WIDE("--nb", wait_ns, 0),
+	    WIDE("-w 0", wait_ns, 0),
+	    WIDE("-w 0.3", wait_ns, 300 * NS_PER_MS),
+	    WIDE("-w0.3", wait_ns, 300 * NS_PER_MS),
+	    WIDE("--wait 5", wait_ns, 5 * NS_PER_S),
+	    WIDE("--wait=5", wait_ns, 5 * NS_PER_S),
+	    WIDE("--timeout 1m", wait_ns, 60 * NS_PER_S),
+	    WIDE("-n -w 2", wait_ns, 2 * NS_PER_S),
+	    WIDE("-t 10", ttl_ns, 10 * NS_PER_S),
+	    WIDE("--ttl 1s", ttl_ns, NS_PER_S),
+	    WIDE("-t 30d", ttl_ns, INT64_C(30) * 86400 * NS_PER_S),
+	    WIDE("-k 0", grace_ns, 0),
+	    WIDE("--kill-after 250ms", grace_ns, 250 * NS_PER_MS),
+	    WIDE("--at-least 60s", at_least_ns, 60 * NS_PER_S),
+	    WIDE("--min-fence 9007199254740990", min_fence, INT64_C(9007199254740990)),
+	    WIDE("--connect-timeout 1ms", connect_timeout_ns, NS_PER_MS),
+	    NARROW("-E 0", conflict_status, 0),
+	    NARROW("-E 255", conflict_status, 255),
+	    NARROW("--conflict-exit-code 99", conflict_status, 99),
+	    NARROW("--signal INT", first_signal, SIGINT),
+	    NARROW("--signal SIGUSR1", first_signal, SIGUSR1),
+	    NARROW("--signal 9", first_signal, SIGKILL),
+	    NARROW("--on-lost signal", on_lost, ON_LOST_SIGNAL),
+	    NARROW("--on-lost kill", on_lost, ON_LOST_KILL),
+	    NARROW("--fence counter", fence_mode, FENCE_COUNTER),
+	    NARROW("--fence clock", fence_mode, FENCE_CLOCK),
+	    NARROW("-v", verbosity, 1),
+	    NARROW("-vv", verbosity, 2),
+	    NARROW("-v --verbose -v", verbosity, 3),
+	    /* flock's, which change nothing. */
+	    NARROW("-x", conflict_status, 75),
+	    NARROW("-e", conflict_status, 75),
+	    NARROW("-o", conflict_status, 75),
+	    NARROW("--exclusive --close", conflict_status, 75),
+	    /* flock's clusters of letters. */
+	    WIDE("-xn", wait_ns, 0),
+	    NARROW("-xnE 3", conflict_status, 3),
+	    /* getopt_long's abbreviations, where they are not ambiguous. */
+	    NARROW("--conflict 3", conflict_status, 3),
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char line[256];
+		tap_case("option %s", rows[i].line);
+		clear_environment();
+		snprintf(line, sizeof line, "%s -S redis://db1 job true", rows[i].line);
+		check_runs(line);
+		const char *at = (const char *)&options + rows[i].at;
+		int64_t wide;
+		int narrow;
+		memcpy(&wide, at, sizeof wide);
+		memcpy(&narrow, at, sizeof narrow);
+		CHECK_INT(rows[i].is_int ? narrow : wide, rows[i].value);
+	}
+	tap_case("the options that are text");
+	check_runs("--prefix p: --label a_b -S unix:///run/r?db=2 -q job true");
+	CHECK_TEXT(options.prefix, "p:");
+	CHECK_TEXT(options.label, "a b");
+	CHECK_TEXT(options.url.path, "/run/r");
+	CHECK_INT(options.url.db, 2);
+	CHECK(options.quiet);
+	check_runs("--prefix '' -S redis://db1 job true");
+	CHECK_TEXT(options.prefix, "");
+}
+
+static void
+test_operands(void)
+{
+	static const struct {
+		const char *line, *name;
+		const char *command[5];
+	} rows[] = {
+	    {"job cat -v file", "job", {"cat", "-v", "file"}},
+	    {"job -- cat -v file", "job", {"cat", "-v", "file"}},
+	    {"-- job cat -n", "job", {"cat", "-n"}},
+	    {"-n -- -job cat", "-job", {"cat"}},
+	    {"job cat -- -v", "job", {"cat", "--", "-v"}},
+	    {"job printf [%s] a_b", "job", {"printf", "[%s]", "a b"}},
+	    {"job ''", "job", {""}},
+	    {"a_b true", "a b", {"true"}},
+	    {"7 true", "7", {"true"}},
+	    {"job -c echo_$0_|_cat", "job", {"/bin/sh", "-c", "echo $0 | cat"}},
+	    {"job --command x", "job", {"/bin/sh", "-c", "x"}},
+	    {"job -c -n", "job", {"/bin/sh", "-c", "-n"}},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char line[256];
+		tap_case("P42, P43: dlock %s", rows[i].line);
+		clear_environment();
+		snprintf(line, sizeof line, "-S redis://db1 %s", rows[i].line);
+		check_runs(line);
+		CHECK_TEXT(options.name, rows[i].name);
+		for (size_t k = 0; k < COUNT_OF(rows[i].command); k++) {
+			if (rows[i].command[k] == NULL) {
+				CHECK(options.command[k] == NULL);
+				break;
+			}
+			CHECK_TEXT(options.command[k], rows[i].command[k]);
+		}
+	}
+	tap_case("P45: -c takes $SHELL, and /bin/sh where that is empty");
+	setenv("SHELL", "/bin/bash", 1);
+	check_runs("-S redis://db1 job -c x");
+	CHECK_TEXT(options.command[0], "/bin/bash");
+	setenv("SHELL", "", 1);
+	check_runs("-S redis://db1 job -c x");
+	CHECK_TEXT(options.command[0], "/bin/sh");
+}
+
+static void
+test_environment(void)
+{
+	static const struct {
+		const char *name, *value, *line;
+		enum options_result result;
+	} rows[] = {
+	    {"DLOCK_TTL", "500ms", "", OPTIONS_CONFIG_ERROR},
+	    {"DLOCK_TTL", "soon", "", OPTIONS_CONFIG_ERROR},
+	    {"DLOCK_TTL", "soon", "-t 3", OPTIONS_RUN},
+	    {"DLOCK_SERVER", "nonsense", "", OPTIONS_RUN}, /* -S is there */
+	    {"REDIS_URL", "nonsense", "", OPTIONS_RUN},
+	};
+	tap_case("the environment stands for options, and the command line wins");
+	clear_environment();
+	setenv("DLOCK_TTL", "12s", 1);
+	setenv("DLOCK_SERVER", "redis://db2", 1);
+	setenv("REDIS_URL", "redis://db3", 1);
+	setenv("DLOCK_PREFIX", "", 1);
+	setenv("DLOCK_LABEL", "nightly", 1);
+	check_runs("job true");
+	CHECK_INT(options.ttl_ns, 12 * NS_PER_S);
+	CHECK_INT(options.grace_ns, 3 * NS_PER_S);
+	CHECK_TEXT(options.url.host, "db2");
+	CHECK_TEXT(options.prefix, "");
+	CHECK_TEXT(options.label, "nightly");
+	check_runs("-t 20s -S redis://db1 --prefix q: --label x job true");
+	CHECK_INT(options.ttl_ns, 20 * NS_PER_S);
+	CHECK_TEXT(options.url.host, "db1");
+	CHECK_TEXT(options.prefix, "q:");
+	CHECK_TEXT(options.label, "x");
+
+	tap_case("REDIS_URL comes last, with what other programs put into it; empty is as unset");
+	clear_environment();
+	setenv("REDIS_URL", "redis://db3/4?ssl_cert_reqs=none", 1);
+	setenv("DLOCK_SERVER", "", 1);
+	setenv("DLOCK_TTL", "", 1);
+	check_runs("job true");
+	CHECK_TEXT(options.url.host, "db3");
+	CHECK_INT(options.url.db, 4);
+	CHECK_INT(options.ttl_ns, 30 * NS_PER_S);
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char line[256];
+		tap_case("%s=%s and options '%s'", rows[i].name, rows[i].value, rows[i].line);
+		clear_environment();
+		setenv(rows[i].name, rows[i].value, 1);
+		snprintf(line, sizeof line, "%s%s-S redis://db1 job true", rows[i].line,
+		    rows[i].line[0] ? " " : "");
+		CHECK_INT(parse(line), rows[i].result);
+		if (rows[i].result != OPTIONS_RUN)
+			CHECK_HAS(problem.text, rows[i].name);
+	}
+	tap_case("no server named is a matter of configuration, and it is said how to name one");
+	clear_environment();
+	CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
+	CHECK_HAS(problem.text, "-S");
+	CHECK_HAS(problem.text, "DLOCK_SERVER");
+	CHECK_HAS(problem.text, "REDIS_URL");
+	static const char *const names[] = {"DLOCK_SERVER", "REDIS_URL"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		tap_case("a bad %s is a matter of configuration, and no password is quoted",
+		    names[i]);
+		clear_environment();
+		setenv(names[i], "rediss://ann:hush@db1", 1);
+		CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
+		CHECK_HAS(problem.text, names[i]);
+		CHECK_HAS(problem.text, "TLS");
+		CHECK_HAS_NOT(problem.text, "hush");
+	}
+
+	tap_case("connect-timeout: the option, else the URL's, else the default");
+	clear_environment();
+	check_runs("-S redis://db1?connect-timeout=7s job true");
+	CHECK_INT(options.connect_timeout_ns, 7 * NS_PER_S);
+	check_runs("--connect-timeout 2s -S redis://db1?connect-timeout=7s job true");
+	CHECK_INT(options.connect_timeout_ns, 2 * NS_PER_S);
+}
+
+static void
+test_scrubbed(void)
+{
+	static const char *const lines[] = {"-S redis://ann:hush@db1/2 job true",
+	    "-Sredis://ann:hush@db1/2 job true", "--server=redis://ann:hush@db1/2 job true",
+	    "--server redis://ann:hush@db1/2 job true", "-n -S redis://ann:hush@db1/2 job true"};
+	for (size_t i = 0; i < COUNT_OF(lines); i++) {
+		tap_case("P97: the password is scrubbed from argv, and used: %s", lines[i]);
+		clear_environment();
+		check_runs(lines[i]);
+		CHECK_TEXT(options.url.password, "hush");
+		for (int k = 0; argv[k] != NULL; k++)
+			CHECK_HAS_NOT(argv[k], "hush");
+	}
+	static const char *const bad[] = {"-S redis://ann:hush@db1:x job true",
+	    "-S rediss://ann:hush@db1", "-S redis://ann:hush@db1 -t x job true",
+	    "-S redis://db1 -S redis://ann:hush@db2 job true"};
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		tap_case("P97: also when there is an error: %s", bad[i]);
+		clear_environment();
+		CHECK_INT(parse(bad[i]), OPTIONS_USAGE_ERROR);
+		CHECK_HAS_NOT(problem.text, "hush");
+		for (int k = 0; argv[k] != NULL; k++)
+			CHECK_HAS_NOT(argv[k], "hush");
+	}
+}
+
+int
+main(void)
+{
+	test_defaults();
+	test_each();
+	test_operands();
+	test_environment();
+	test_scrubbed();
+	return tap_end();
+}

@@ -18,8 +18,6 @@
 
 #define LIMIT_MS 20000
 
-extern char **environ;
-
 static struct loop loop;
 static struct signals signals;
 static struct spawn_plan plan;

@@ -23,7 +23,6 @@ static struct loop loop;
 static struct peer peer;
 static struct link line;
 static struct url url;
-
 static bool opened, answered, failed;
 static int answers;
 static char last_text[128];
@@ -69,8 +68,7 @@ static void
 forget(void)
 {
 	opened = answered = failed = false;
-	answers = 0;
-	on_answer = NULL;
+	answers = 0, on_answer = NULL;
 }
 
 static void
@@ -251,9 +249,8 @@ test_closing(void)
 	peer_say(&peer, ":1\r\n", 0);
 	link_close(&line);
 	peer_run(&loop, 20);
-	CHECK(!answered && !failed);
-	CHECK_INT(peer.ended, 1);
-	link_close(&line);
+	CHECK(!answered && !failed && peer.ended == 1);
+	link_close(&line); /* once more does no harm */
 	end();
 
 	tap_case("closed while it connects: nobody is called back");
@@ -278,7 +275,7 @@ test_large(void)
 	begin();
 	peer.deaf = true;
 	open_link();
-	CHECK(setsockopt(line.watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
+	setsockopt(line.watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least);
 	link_append(&line, 2, command);
 	CHECK(link_flush(&line));
 	CHECK(line.out_used > 0); /* some of it is still here: the test tests something */
@@ -298,8 +295,7 @@ test_large(void)
 	CHECK(!link_flush(&line));
 	peer_run(&loop, 20);
 	CHECK_TEXT(peer.log, "");
-	static const char *const time[] = {"TIME"};
-	link_append(&line, 1, time);
+	link_append(&line, 1, (const char *const[]){"TIME"});
 	CHECK(link_flush(&line));
 	peer_run(&loop, 20);
 	CHECK_TEXT(peer.log, "TIME");
@@ -309,7 +305,7 @@ test_large(void)
 	begin();
 	peer.deaf = true;
 	open_link();
-	CHECK(setsockopt(line.watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
+	setsockopt(line.watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least);
 	link_append(&line, 2, command);
 	CHECK(link_flush(&line));
 	link_append(&line, 2, command);
@@ -321,8 +317,6 @@ test_large(void)
 	CHECK(peer.log[0] != '\0' || failed);
 	end();
 }
-
-/* -- TCP and names ---------------------------------------------------------------------------- */
 
 static int tcp_listener = -1;
 

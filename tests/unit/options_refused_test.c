@@ -104,7 +104,7 @@ main(void)
 		}
 		argv[argc] = NULL;
 		optind = 0; /* begins anew (glibc), with the order that options_parse wants */
-		getopt(1, argv, "+");
+		(void)getopt(1, argv, "+");
 		tap_case("refused: dlock %s", rows[i].line);
 		CHECK_INT(options_parse(&options, argc, argv, &problem), OPTIONS_USAGE_ERROR);
 		CHECK_HAS(problem.text, rows[i].why);

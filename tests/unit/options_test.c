@@ -54,7 +54,7 @@ parse(const char *line)
 	}
 	argv[argc] = NULL;
 	optind = 0; /* begins anew (glibc), with the order that options_parse wants */
-	getopt(1, argv, "+");
+	(void)getopt(1, argv, "+");
 	problem.text[0] = '\0';
 	return options_parse(&options, argc, argv, &problem);
 }

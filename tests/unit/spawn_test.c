@@ -17,8 +17,6 @@
 #include "forks.h"
 #include "tap.h"
 
-extern char **environ;
-
 static char directory[64];
 static struct signals signals;
 static struct spawn_plan plan;
@@ -29,8 +27,10 @@ write_file(const char *name, const char *text, mode_t mode)
 	char path[200];
 	snprintf(path, sizeof path, "%s/%s", directory, name);
 	FILE *file = fopen(path, "we");
-	if (!CHECK(file != NULL))
+	if (file == NULL) {
+		CHECK(!"a file could be written");
 		return;
+	}
 	fputs(text, file);
 	fclose(file);
 	CHECK_INT(chmod(path, mode), 0);

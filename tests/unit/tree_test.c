@@ -23,7 +23,7 @@ static int open_error, send_error;
 
 /* Takes the place of the C library's. It cannot know how many arguments there are, and reads six. */
 __attribute__((no_sanitize("address"))) long
-syscall(long number, ...)
+syscall(long number, ...) // NOLINT(readability-inconsistent-declaration-parameter-name)
 {
 	static long (*real)(long, ...);
 	va_list list;

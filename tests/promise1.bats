@@ -373,19 +373,19 @@ generations_over() {
 	[ "$("$TOOLS/refork" -n generations | cut -d' ' -f1)" -gt "$1" ]
 }
 
-@test "dead before free: a line of 500 processes, each the child of the one before, all ignoring TERM (S19)" {
+@test "dead before free: a line of 400 processes, each the child of the one before, all ignoring TERM (S19)" {
 	# The shell, its job and its daemon are at the far end.
 	W=$WORK/witness
 	mkdir -p "$W/stamps"
 	NAP=$(unique_sleep)
 	echo "$NAP" >"$W/nap"
-	start_dlock -vv --ttl 2s job "$TOOLS/chain" 500 env LD_PRELOAD="$TOOLS/witness_preload.so" \
+	start_dlock -vv --ttl 2s job "$TOOLS/chain" 400 env LD_PRELOAD="$TOOLS/witness_preload.so" \
 		WITNESS_DIR="$W/stamps" W="$W" sh -c "$(witness_script)"
 	wait_until 20s chain_complete
 	settle job
 	event
 	kill -STOP "$REDIS_PID"
-	assert_dead_in_time 2000 "a line of 500"
+	assert_dead_in_time 2000 "a line of 400"
 	assert_nothing_confirmed_since_settle
 	assert_lost
 }

@@ -35,6 +35,7 @@ clear_environment(void)
 static enum options_result
 parse(const char *line)
 {
+	static bool first = true;
 	int argc = 0;
 	strcpy(words[argc], "dlock");
 	argv[argc] = words[argc];
@@ -53,8 +54,11 @@ parse(const char *line)
 		line += length + (line[length] == ' ');
 	}
 	argv[argc] = NULL;
-	optind = 0; /* begins anew (glibc), with the order that options_parse wants */
-	(void)getopt(1, argv, "+");
+	if (!first) {
+		optind = 0; /* begins anew (glibc), with the order that options_parse wants */
+		(void)getopt(1, argv, "+");
+	}
+	first = false;
 	problem.text[0] = '\0';
 	return options_parse(&options, argc, argv, &problem);
 }
@@ -64,6 +68,20 @@ check_runs(const char *line)
 {
 	if (!CHECK_INT(parse(line), OPTIONS_RUN))
 		CHECK_TEXT(problem.text, "");
+}
+
+/* The first of all: the order of getopt is chosen at its first call. */
+static void
+test_order(void)
+{
+	tap_case("P43: options stop at NAME");
+	clear_environment();
+	check_runs("-S redis://db1 job cat -v -n -q");
+	CHECK_INT(options.verbosity, 0);
+	CHECK(options.wait_ns == WAIT_FOR_EVER);
+	CHECK_TEXT(options.name, "job");
+	CHECK_TEXT(options.command[0], "cat");
+	CHECK_TEXT(options.command[1], "-v");
 }
 
 static void
@@ -329,6 +347,7 @@ test_scrubbed(void)
 int
 main(void)
 {
+	test_order();
 	test_defaults();
 	test_each();
 	test_operands();

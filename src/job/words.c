@@ -24,12 +24,13 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 		snprintf(out, size, "%s", who);
 		return;
 	}
-	char clock[16] = "?";
+	char clock[32] = "?", left[32];
 	time_t until = time(NULL) + (time_t)(holder->left_ns / NS_PER_S);
 	struct tm local;
 	if (localtime_r(&until, &local) != NULL)
-		strftime(clock, sizeof clock, "%H:%M:%S", &local);
-	snprintf(out, size, "%s: finished, held until %s", who, clock);
+		strftime(clock, sizeof clock, "%Y-%m-%d %H:%M:%S %z", &local);
+	snprintf(out, size, "%s: finished, held until %s (for another %s)", who, clock,
+	    value_print_duration(left, sizeof left, holder->left_ns));
 }
 
 /* Why, and who has it now. */
@@ -125,9 +126,13 @@ words_tell_release(const struct job *job)
 		return;
 	switch (lock->released) {
 	case RELEASE_CONFIRMED:
-		message_verbose("released '%s' after %s", name,
-		    value_print_duration(held, sizeof held,
-			instant_between(lock->acquired_at, clock_now())));
+		if (lock->rest_ns > 0)
+			message_verbose("'%s' is kept for another %s (--at-least)", name,
+			    value_print_duration(held, sizeof held, lock->rest_ns));
+		else
+			message_verbose("released '%s' after %s", name,
+			    value_print_duration(held, sizeof held,
+				instant_between(lock->acquired_at, clock_now())));
 		break;
 	case RELEASE_FOUND_LOST:
 		break; /* words_tell_loss does */

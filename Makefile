@@ -15,6 +15,8 @@ VERSION := $(shell cat VERSION)
 
 PREFIX = /usr/local
 BINDIR = $(PREFIX)/bin
+# Where dlock.conf is looked for: compiled in, so give the same to `make` and `make install`.
+SYSCONFDIR = /etc
 MANDIR = $(PREFIX)/share/man
 DESTDIR =
 
@@ -40,7 +42,8 @@ ifeq ($(WERROR),1)
 warnings += -Werror
 endif
 
-all_cppflags = -D_GNU_SOURCE -DDLOCK_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen \
+all_cppflags = -D_GNU_SOURCE -DDLOCK_VERSION='"$(VERSION)"' -DDLOCK_SYSCONFDIR='"$(SYSCONFDIR)"' \
+	-Isrc -I$(BUILD)/gen \
 	$(library_cflags) $(CPPFLAGS)
 all_cflags = -std=c11 $(warnings) -MMD -MP
 sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1

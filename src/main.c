@@ -15,7 +15,8 @@
  *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
- *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/
+ *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/, none.h (no
+ *                    server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, problem.h,
  *                    compat/ (one missing or awkward thing a file)

@@ -9,7 +9,8 @@
  *   exits.h          the exit statuses
  *   cli/             options.h (reading), table.c (ONE table of all options), help.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
- *                    (RUNNER), relay.h (signals and messages to it), words.h, job_parts.h
+ *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
+ *                    words.h, job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
  *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h

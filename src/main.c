@@ -7,7 +7,9 @@
  *
  *   main.c           from arguments to a run
  *   exits.h          the exit statuses
- *   cli/             options.h (reading), table.c (ONE table of all options), help.h
+ *   cli/             options.h (what they are), table.c (ONE table of all options), options_parts.h
+ *                    (command_line.c, environment.c, config_file.c, operands.c), config.h (the text
+ *                    of a config file), help.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    words.h, job_parts.h

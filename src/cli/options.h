@@ -1,8 +1,14 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* The command line and the environment. One table (options_table) describes every option; getopt,
- * the environment, --help and the tests that compare man page and completions all read it. */
+/* The command line, the environment and the config file. One table (options_table) describes every
+ * option; getopt, the environment, the file, --help and the tests that compare man page and
+ * completions all read it.
+ *
+ * Each option has its value from the strongest source that names it: command line, environment,
+ * config file, default. A value that a stronger source replaces is not looked at in the
+ * environment, which belongs to others too, but it is in the file: a broken file is found the day
+ * it is written. */
 #ifndef DLOCK_CLI_OPTIONS_H
 #define DLOCK_CLI_OPTIONS_H
 
@@ -21,6 +27,16 @@ enum options_result {
 	OPTIONS_USAGE_ERROR,  /* 64 */
 	OPTIONS_CONFIG_ERROR, /* 78 */
 };
+
+/* Who gave an option its value; the greater is the stronger. */
+enum option_source {
+	SOURCE_DEFAULT,
+	SOURCE_FILE,
+	SOURCE_ENVIRONMENT,
+	SOURCE_LINE,
+};
+
+#define OPTIONS_MAX 64
 
 struct options {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
@@ -47,7 +63,21 @@ struct options {
 	bool has_server;
 	bool has_grace;
 	bool has_connect_timeout;
-	uint64_t given; /* by the command line: bits of the table's rows */
+	const char *config; /* the file that was named, else the one that was found; NULL: none */
+	struct kept_text *kept;                 /* what the file said, for as long as the options */
+	enum option_source source[OPTIONS_MAX]; /* of each row of the table */
+};
+
+/* What an option may be beside its row's other columns. */
+enum option_trait {
+	/* Nothing that lasts: refused in a config file. */
+	OPTION_FOR_NOW = 1,
+	/* Those of one group set the same thing: who names one of them on the command line has
+	 * overruled the others in the environment and the file. */
+	OPTION_SETS_WAIT = 1 << 8,
+	OPTION_SETS_MODE = 1 << 9,
+	OPTION_SETS_PASSWORD = 1 << 10,
+	OPTION_GROUPS = 0xff00,
 };
 
 /* Which option: a row of the table. */
@@ -60,13 +90,18 @@ struct option_row {
 	/* Takes the value (NULL without an argument). False and a sentence that says what would be
 	 * right. */
 	bool (*set)(struct options *options, const char *value, struct problem *problem);
+	unsigned long traits; /* of enum option_trait, 0: a value like others */
 };
 
 /* The rows and their number. */
 const struct option_row *
 options_table(size_t *count);
 
-/* Reads command line and environment, the former winning. argv may be scrubbed: a password in it
+/* Who gave the option of that (main) name its value. */
+enum option_source
+options_source(const struct options *options, const char *name);
+
+/* Reads command line, environment and config file. argv may be scrubbed: a password in it
  * is overwritten at once. On an error `problem` is the line to be printed. */
 enum options_result
 options_parse(struct options *options, int argc, char **argv, struct problem *problem);

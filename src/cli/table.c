@@ -162,6 +162,17 @@ set_server(struct options *options, const char *value, struct problem *problem)
 }
 
 static bool
+set_config(struct options *options, const char *value, struct problem *problem)
+{
+	if (value[0] == '\0') {
+		problem_set(problem, "no file named (for no config file at all: /dev/null)");
+		return false;
+	}
+	options->config = value;
+	return true;
+}
+
+static bool
 set_verbose(struct options *options, const char *value, struct problem *problem)
 {
 	(void)value;
@@ -198,39 +209,43 @@ set_version(struct options *options, const char *value, struct problem *problem)
 }
 
 static const struct option_row table[] = {
-    {'n', {"nonblock", "nb"}, NULL, {0}, "do not wait for the lock", set_nonblock},
+    {'n', {"nonblock", "nb"}, NULL, {0}, "do not wait for the lock", set_nonblock,
+	OPTION_SETS_WAIT},
     {'w', {"wait", "timeout"}, "DUR", {0}, "wait at most DUR (default: for ever); 0 means -n",
-	set_wait},
+	set_wait, OPTION_SETS_WAIT},
     {'E', {"conflict-exit-code"}, "N", {0}, "exit status when the lock was not had in time (75)",
-	set_conflict_status},
+	set_conflict_status, 0},
     {'x', {"exclusive"}, NULL, {0}, "exclusive lock (it is; accepted for flock scripts)",
-	set_nothing},
-    {'e', {0}, NULL, {0}, "the same as -x", set_nothing},
+	set_nothing, OPTION_SETS_MODE},
+    {'e', {0}, NULL, {0}, "the same as -x", set_nothing, OPTION_SETS_MODE},
     {'t', {"ttl"}, "DUR", {"DLOCK_TTL"}, "lease: how long a dead holder blocks the others (30s)",
-	set_ttl},
+	set_ttl, 0},
     {'k', {"kill-after"}, "DUR", {0},
-	"grace between the first signal and KILL (5s or TTL/4); 0: KILL at once", set_grace},
-    {0, {"signal"}, "SIG", {0}, "the first signal (TERM)", set_signal},
+	"grace between the first signal and KILL (5s or TTL/4); 0: KILL at once", set_grace, 0},
+    {0, {"signal"}, "SIG", {0}, "the first signal (TERM)", set_signal, 0},
     {0, {"on-lost"}, "kill|signal", {0},
-	"kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost},
+	"kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost, 0},
     {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner",
-	set_at_least},
+	set_at_least, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
-	"redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server},
-    {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix},
-    {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence},
-    {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence},
+	"redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server, 0},
+    {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix,
+	0},
+    {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence, 0},
+    {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence, 0},
     {0, {"connect-timeout"}, "DUR", {0}, "for look-up, connect and login together (5s or TTL/3)",
-	set_connect_timeout},
+	set_connect_timeout, 0},
     {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",
-	set_label},
-    {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose},
+	set_label, 0},
+    {0, {"config"}, "FILE", {"DLOCK_CONFIG"},
+	"where more options stand (" DLOCK_SYSCONFDIR "/dlock.conf)", set_config, OPTION_FOR_NOW},
+    {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose, 0},
     {'q', {"quiet"}, NULL, {0}, "say nothing of conflicts, waits and left-over processes",
-	set_quiet},
+	set_quiet, 0},
     {'o', {"close"}, NULL, {0}, "accepted for flock scripts: the lock is never handed on",
-	set_nothing},
-    {'h', {"help"}, NULL, {0}, "show this, and exit", set_help},
-    {'V', {"version"}, NULL, {0}, "show the version, and exit", set_version},
+	set_nothing, 0},
+    {'h', {"help"}, NULL, {0}, "show this, and exit", set_help, OPTION_FOR_NOW},
+    {'V', {"version"}, NULL, {0}, "show the version, and exit", set_version, OPTION_FOR_NOW},
 };
 
 const struct option_row *

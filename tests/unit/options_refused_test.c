@@ -63,7 +63,7 @@ static const struct {
     {"--slots 3 job true", "--slots"},
     {"--status job", "--status"},
     {"--held", "--held"},
-    {"--config /dev/null job true", "--config"},
+    {"--tls-x job true", "--tls-x"},
     {"--max-hold 3 job true", "--max-hold"},
     {"--report /dev/null job true", "--report"},
     {"--descendants kill job true", "--descendants"},

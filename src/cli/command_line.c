@@ -1,0 +1,123 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/options_parts.h"
+
+/* Values of getopt_long for long options: above every letter. */
+#define LONG_BASE 256
+#define MAX_LONG 128
+#define MAX_LETTERS 128
+
+/* The table as getopt_long wants it. */
+static void
+make_getopt_tables(char *letters, struct option *longs)
+{
+	size_t count, used = 0;
+	const struct option_row *table = options_table(&count);
+	*letters++ = '+'; /* options stop at NAME */
+	*letters++ = ':'; /* a missing argument is told apart */
+	for (size_t i = 0; i < count; i++) {
+		if (table[i].letter != 0) {
+			*letters++ = table[i].letter;
+			if (table[i].argument != NULL)
+				*letters++ = ':';
+		}
+		for (size_t k = 0; k < 4 && table[i].names[k] != NULL; k++)
+			longs[used++] = (struct option){table[i].names[k],
+			    table[i].argument ? required_argument : no_argument, NULL,
+			    LONG_BASE + (int)i};
+	}
+	*letters = '\0';
+	longs[used] = (struct option){0};
+}
+
+static int
+find_row(int value)
+{
+	size_t count;
+	const struct option_row *table = options_table(&count);
+	if (value >= LONG_BASE)
+		return value - LONG_BASE;
+	for (size_t i = 0; i < count; i++) {
+		if (table[i].letter == value)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* "-w" or "--wait", as the user wrote it or nearly so. */
+static void
+print_option(char *out, size_t size, const struct option_row *row)
+{
+	if (row->names[0] != NULL)
+		snprintf(out, size, "--%s", row->names[0]);
+	else
+		snprintf(out, size, "-%c", row->letter);
+}
+
+static void
+explain_unknown(const char *word, struct problem *problem)
+{
+	char letter = word[1] != '-' && optopt != 0 ? (char)optopt : 0;
+	if (letter == 'u' || strcmp(word, "--unlock") == 0)
+		problem_set(problem, "-u is flock's: dlock gives the lock back when COMMAND ends");
+	else if (letter == 'F' || strcmp(word, "--no-fork") == 0)
+		problem_set(problem,
+		    "-F is flock's: dlock stays, because somebody must renew the lock");
+	else if (letter == 'c' || strcmp(word, "--command") == 0)
+		problem_set(problem, "-c comes after NAME: dlock [OPTION]... NAME -c STRING");
+	else if (letter != 0)
+		problem_set(problem, "unknown option '-%c' (dlock --help lists them)", letter);
+	else
+		problem_set(problem, "unknown or ambiguous option '%.*s' (dlock --help lists them)",
+		    (int)strcspn(word, "="), word); /* what follows may be a secret */
+}
+
+bool
+command_line_parse(struct options *options, int argc, char **argv, struct problem *problem)
+{
+	char letters[MAX_LETTERS], name[64];
+	struct option longs[MAX_LONG];
+	size_t count;
+	const struct option_row *table = options_table(&count);
+	int value;
+
+	make_getopt_tables(letters, longs);
+	opterr = 0;
+	for (;;) {
+		int at = optind;
+		value = getopt_long(argc, argv, letters, longs, NULL);
+		if (value < 0)
+			return true;
+		if (value == '?') {
+			explain_unknown(argv[at], problem);
+			return false;
+		}
+		int row = find_row(value == ':' ? optopt : value);
+		if (row < 0)
+			return false;
+		print_option(name, sizeof name, &table[row]);
+		if (value == ':') {
+			problem_set(problem, "%s needs an argument: %s", name, table[row].argument);
+			return false;
+		}
+		struct problem why;
+		bool good = table[row].set(options, optarg, &why);
+		if (table[row].letter == 'S') {
+			/* ps shows arguments to everybody. */
+			size_t length;
+			char *password = url_find_password(optarg, &length);
+			if (password != NULL)
+				memset(password, '*', length);
+		}
+		if (!good) {
+			problem_set(problem, "%s: %s", name, why.text);
+			return false;
+		}
+		options->source[row] = SOURCE_LINE;
+	}
+}

@@ -1,0 +1,57 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options_parts.h"
+
+static bool
+take_shell_command(struct options *options, char **rest, struct problem *problem)
+{
+	static char shell_default[] = "/bin/sh";
+	static char dash_c[] = "-c";
+	static char *command[4];
+	if (rest[0] == NULL || rest[1] != NULL) {
+		problem_set(problem,
+		    "-c takes exactly one string: dlock NAME -c 'a | b' (quote it)");
+		return false;
+	}
+	char *shell = getenv("SHELL");
+	command[0] = shell != NULL && shell[0] != '\0' ? shell : shell_default;
+	command[1] = dash_c;
+	command[2] = rest[0];
+	options->command = command;
+	return true;
+}
+
+bool
+operands_take(struct options *options, char **rest, struct problem *problem)
+{
+	if (rest[0] == NULL) {
+		problem_set(problem,
+		    "no NAME and no COMMAND: dlock [OPTION]... NAME COMMAND [ARG]...");
+		return false;
+	}
+	options->name = *rest++;
+	if (rest[0] == NULL) {
+		bool number = options->name[strspn(options->name, "0123456789")] == '\0';
+		problem_set(problem,
+		    number && options->name[0] != '\0'
+			? "no COMMAND after NAME '%s' (a descriptor cannot be locked: the lock is "
+			  "on a server)"
+			: "no COMMAND after NAME '%s': dlock [OPTION]... NAME COMMAND [ARG]...",
+		    options->name);
+		return false;
+	}
+	if (strcmp(rest[0], "-c") == 0 || strcmp(rest[0], "--command") == 0)
+		return take_shell_command(options, rest + 1, problem);
+	if (strcmp(rest[0], "--") == 0)
+		rest++;
+	if (rest[0] == NULL) {
+		problem_set(problem, "no COMMAND after NAME '%s' and --", options->name);
+		return false;
+	}
+	options->command = rest;
+	return true;
+}

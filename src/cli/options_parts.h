@@ -1,0 +1,37 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What the files behind options.h share: where settings come from, each source in a file of its own.
+ * options.c calls them in the order of precedence, the strongest first; none of them gives an
+ * option anything that a stronger one has given it. */
+#ifndef DLOCK_CLI_OPTIONS_PARTS_H
+#define DLOCK_CLI_OPTIONS_PARTS_H
+
+#include "cli/options.h"
+
+/* Options up to NAME; optind is left there. argv is scrubbed of passwords in server URLs. */
+bool
+command_line_parse(struct options *options, int argc, char **argv, struct problem *problem);
+
+/* NAME COMMAND [ARG]..., NAME -- COMMAND..., NAME -c STRING. */
+bool
+operands_take(struct options *options, char **rest, struct problem *problem);
+
+/* The variables that stand for options, and REDIS_URL. */
+bool
+environment_parse(struct options *options, struct problem *problem);
+
+/* The file that --config or DLOCK_CONFIG names, else SYSCONFDIR/dlock.conf if it is there. The
+ * problem begins with file and line. */
+bool
+config_file_parse(struct options *options, struct problem *problem);
+
+/* Has a source, whichever it is, given this row, or another that sets the same? */
+bool
+options_are_settled(const struct options *options, size_t row);
+
+/* Every option as it is when nobody says anything. */
+void
+options_set_defaults(struct options *options);
+
+#endif

@@ -5,7 +5,8 @@
 #   make demo         see it work: needs nothing but Debian, make and git
 #   make check        everything a change must pass (minutes); check-long: the hours
 #   make deps         install, with apt-get, what the targets here need
-#   make install      PREFIX=/usr/local, DESTDIR= are respected
+#   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
+#                     put before all of them. uninstall takes it back
 #
 # A build needs make, a C compiler, pkg-config, sed, hiredis and libuuid. CC, CPPFLAGS, CFLAGS,
 # LDFLAGS and LDLIBS may be given and are added to what dlock needs. WERROR=1 makes warnings errors, V=1
@@ -18,6 +19,10 @@ BINDIR = $(PREFIX)/bin
 # Where dlock.conf is looked for: compiled in, so give the same to `make` and `make install`.
 SYSCONFDIR = /etc
 MANDIR = $(PREFIX)/share/man
+DOCDIR = $(PREFIX)/share/doc/dlock
+BASHCOMPDIR = $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR = $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR = $(PREFIX)/share/fish/vendor_completions.d
 DESTDIR =
 
 ifeq ($(origin CC),default)
@@ -32,8 +37,8 @@ PROGRAM = dlock
 
 libraries = hiredis uuid
 # What pkg-config says is a system header: its warnings are not ours.
-library_cflags = $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries)))
-library_libs = $(shell $(PKG_CONFIG) --libs $(libraries))
+library_cflags := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries) 2>/dev/null))
+library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null)
 
 warnings = -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wundef \
@@ -45,7 +50,10 @@ endif
 all_cppflags = -D_GNU_SOURCE -DDLOCK_VERSION='"$(VERSION)"' -DDLOCK_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-Isrc -I$(BUILD)/gen \
 	$(library_cflags) $(CPPFLAGS)
-all_cflags = -std=c11 $(warnings) -MMD -MP
+# Where the tree lies is kept out of the debugging information, so that two builds give the same
+# bytes wherever they are made. (The compiler would take a path with links in it from PWD.)
+export PWD := $(CURDIR)
+all_cflags = -std=c11 $(warnings) -ffile-prefix-map='$(CURDIR)'=. -MMD -MP
 sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1
 
 ifeq ($(V),1)
@@ -56,7 +64,7 @@ say = @echo
 run = @
 endif
 
-sources := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
+sources := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 scripts := $(sort $(wildcard src/store/lua/*.lua))
 tool_sources := $(wildcard tests/tools/*.c)
 unit_sources := $(wildcard tests/unit/*_test.c)
@@ -138,7 +146,7 @@ $(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts)
 # line, instead of in a page of compiler errors, that the libraries are not there.
 flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
 $(BUILD)/flags: force
-	@$(PKG_CONFIG) --exists $(libraries) 2>/dev/null || { \
+	@{ command -v $(firstword $(CC)) && $(PKG_CONFIG) --exists $(libraries); } >/dev/null 2>&1 || { \
 		echo "dlock needs a C compiler, pkg-config and the development files of:" \
 			"$(libraries) ('make deps' installs them)" >&2; exit 1; }
 	@mkdir -p $(@D)
@@ -201,13 +209,29 @@ demo:
 	@$(MAKE) --no-print-directory $(jobs) $(PROGRAM)
 	@scripts/demo
 
-install: $(PROGRAM)
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
-	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/dlock
-	$(INSTALL) -m 644 man/dlock.1 $(DESTDIR)$(MANDIR)/man1/dlock.1
+# $(call install_file,FILE,DIRECTORY,NAME,MODE): FILE, if this tree has it, as NAME.
+install_file = [ ! -e $(1) ] || { $(INSTALL) -d "$(DESTDIR)$(2)" && \
+	$(INSTALL) -m $(4) $(1) "$(DESTDIR)$(2)/$(3)"; }
 
+# The manual of this build: it names the dlock.conf that this build reads.
+$(BUILD)/man/dlock.1: man/dlock.1 $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(run)sed 's|/etc/dlock\.conf|$(SYSCONFDIR)/dlock.conf|g' man/dlock.1 >$@
+
+install: $(PROGRAM) $(BUILD)/man/dlock.1
+	$(call install_file,$(PROGRAM),$(BINDIR),dlock,755)
+	$(call install_file,$(BUILD)/man/dlock.1,$(MANDIR)/man1,dlock.1,644)
+	$(call install_file,examples/dlock.conf,$(DOCDIR)/examples,dlock.conf,644)
+	$(call install_file,completions/dlock.bash,$(BASHCOMPDIR),dlock,644)
+	$(call install_file,completions/_dlock,$(ZSHCOMPDIR),_dlock,644)
+	$(call install_file,completions/dlock.fish,$(FISHCOMPDIR),dlock.fish,644)
+
+# dlock.conf itself is its owner's: neither written nor removed.
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/dlock $(DESTDIR)$(MANDIR)/man1/dlock.1
+	rm -f "$(DESTDIR)$(BINDIR)/dlock" "$(DESTDIR)$(MANDIR)/man1/dlock.1" \
+		"$(DESTDIR)$(DOCDIR)/examples/dlock.conf" "$(DESTDIR)$(BASHCOMPDIR)/dlock" \
+		"$(DESTDIR)$(ZSHCOMPDIR)/_dlock" "$(DESTDIR)$(FISHCOMPDIR)/dlock.fish"
+	-@rmdir "$(DESTDIR)$(DOCDIR)/examples" "$(DESTDIR)$(DOCDIR)" 2>/dev/null || :
 
 dist:
 	@mkdir -p $(BUILD)

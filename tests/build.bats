@@ -27,6 +27,20 @@ copy_tree() {
 	cd tree || return 1
 }
 
+# Stand-ins for the files that install takes along.
+make_extras() {
+	local file
+	mkdir -p completions examples
+	for file in completions/{dlock.bash,_dlock,dlock.fish} examples/dlock.conf; do
+		echo "this is $file" >"$file"
+	done
+}
+
+# The files below a directory, one a line, from there.
+files_below() {
+	(cd "$1" && find . -type f | sed 's|^\.||' | sort)
+}
+
 # --- make ---
 
 @test "make: a first build has no warning, a second does nothing, flags and a header make it new" {
@@ -47,17 +61,92 @@ copy_tree() {
 	run strings -a dlock
 	refute_output --partial DLOCK_TEST_HOOKS
 
-	run make install DESTDIR="$WORK/dest" PREFIX=/opt/x CFLAGS='-O1 -DANOTHER'
-	assert_success
-	assert [ -x "$WORK/dest/opt/x/bin/dlock" ]
-	assert [ -f "$WORK/dest/opt/x/share/man/man1/dlock.1" ]
-	run make uninstall DESTDIR="$WORK/dest" PREFIX=/opt/x
-	assert_success
-	assert_equal "$(find "$WORK/dest" -type f)" ''
 	run make clean
 	assert_success
 	assert [ ! -e dlock ]
 	assert [ ! -e build ]
+}
+
+@test "make: without a word of its own an installation is below /usr/local, and uninstall leaves nothing" {
+	copy_tree
+	make_extras
+	make -j2 CFLAGS=-O0 >/dev/null
+	run make install DESTDIR="$WORK/a place" CFLAGS=-O0
+	assert_success
+	cat >"$WORK/wanted" <<-'END'
+		/usr/local/bin/dlock
+		/usr/local/share/bash-completion/completions/dlock
+		/usr/local/share/doc/dlock/examples/dlock.conf
+		/usr/local/share/fish/vendor_completions.d/dlock.fish
+		/usr/local/share/man/man1/dlock.1
+		/usr/local/share/zsh/site-functions/_dlock
+	END
+	diff "$WORK/wanted" <(files_below "$WORK/a place")
+	cmp dlock "$WORK/a place/usr/local/bin/dlock"
+	diff man/dlock.1 "$WORK/a place/usr/local/share/man/man1/dlock.1"
+	grep -qx 'this is completions/dlock.bash' "$WORK/a place/usr/local/share/bash-completion/completions/dlock"
+	for file in bin/dlock:755 share/man/man1/dlock.1:644 share/zsh/site-functions/_dlock:644; do
+		assert_equal "$(stat -c %a "$WORK/a place/usr/local/${file%:*}")" "${file#*:}"
+	done
+	run make install DESTDIR="$WORK/a place" CFLAGS=-O0
+	assert_success
+	run make uninstall DESTDIR="$WORK/a place"
+	assert_success
+	assert_equal "$(files_below "$WORK/a place")" ''
+	assert [ ! -e "$WORK/a place/usr/local/share/doc/dlock" ]
+	run make uninstall DESTDIR="$WORK/a place"
+	assert_success
+}
+
+@test "make: PREFIX and each directory can be named, and the binary and its manual know SYSCONFDIR" {
+	copy_tree
+	make_extras
+	printf '.Sh FILES\n.Pa /etc/dlock.conf\n' >>man/dlock.1
+	settings=(CFLAGS=-O0 PREFIX=/p SYSCONFDIR=/p/etc MANDIR=/m BASHCOMPDIR=/b ZSHCOMPDIR=/z FISHCOMPDIR=/f
+		DOCDIR=/d BINDIR=/bin)
+	# A dlock.conf that is there belongs to who wrote it.
+	mkdir -p "$WORK/dest/p/etc"
+	echo 'ttl = 7s' >"$WORK/dest/p/etc/dlock.conf"
+	run make -j2 install DESTDIR="$WORK/dest" "${settings[@]}"
+	assert_success
+	printf '%s\n' /b/dlock /bin/dlock /d/examples/dlock.conf /f/dlock.fish /m/man1/dlock.1 \
+		/p/etc/dlock.conf /z/_dlock >"$WORK/wanted"
+	diff "$WORK/wanted" <(files_below "$WORK/dest")
+	grep -qF '/p/etc/dlock.conf' "$WORK/dest/m/man1/dlock.1"
+	run grep -cF '/etc/dlock.conf' <(sed 's|/p/etc/dlock.conf||g' "$WORK/dest/m/man1/dlock.1")
+	assert_output 0
+	run "$WORK/dest/bin/dlock" --version
+	assert_line --partial '/p/etc/dlock.conf'
+	run make uninstall DESTDIR="$WORK/dest" "${settings[@]}"
+	assert_success
+	assert_equal "$(files_below "$WORK/dest")" /p/etc/dlock.conf
+	assert_equal "$(<"$WORK/dest/p/etc/dlock.conf")" 'ttl = 7s'
+}
+
+@test "make: two builds of one tree give the same bytes, wherever they are made, and no path of it" {
+	copy_tree
+	cd ..
+	mv tree one
+	mkdir deeper
+	cp -R one deeper/another
+	ln -s deeper/another link
+	make -C one -s -j2 CFLAGS='-O1 -g'
+	(cd link && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make -s CFLAGS='-O1 -g')
+	cmp one/dlock deeper/another/dlock
+	run grep -cF "$WORK" one/dlock
+	assert_output 0
+}
+
+@test "make: CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are used, and added to what dlock needs" {
+	copy_tree
+	run make -j2 CC=clang CPPFLAGS=-DONE_OF_CPPFLAGS CFLAGS='-O0 -fno-common' LDFLAGS=-Wl,--build-id=none \
+		LDLIBS=-lm V=1 WERROR=1
+	assert_success
+	assert_equal "$(grep -c '^clang .*-DONE_OF_CPPFLAGS.* -O0 -fno-common -c ' <<<"$output")" \
+		"$(find src -name '*.c' | wc -l)"
+	assert_line --regexp '^clang -O0 -fno-common -Wl,--build-id=none -o dlock .* -lhiredis .*-lm *$'
+	run ./dlock --version
+	assert_success
 }
 
 @test "make: only the test build can be told to leave a safety net off" {
@@ -73,6 +162,17 @@ copy_tree() {
 	assert_failure
 	assert_line --partial "hiredis uuid ('make deps' installs them)"
 	refute_output --partial 'error:'
+}
+
+@test "make: without pkg-config, or without a compiler, that same line is all there is to read" {
+	copy_tree
+	for setting in PKG_CONFIG=no-such-program CC=no-such-program; do
+		run make "$setting"
+		assert_failure
+		assert_equal "${#lines[@]}" 2
+		assert_line --index 0 --partial "hiredis uuid ('make deps' installs them)"
+		assert_line --index 1 --regexp '^make: \*\*\* .*build/flags'
+	done
 }
 
 @test "make dist: an archive of what is committed" {
@@ -238,6 +338,43 @@ run_files() {
 	assert_failure
 	assert_equal "${lines[-1]}" '3 passed, 1 failed, 1 skipped'
 	assert_output --partial 'what it said'
+}
+
+@test "tests/run: DLOCK names the dlock that is tested, from where the caller is; ./dlock else" {
+	bats_file which.bats 'which echo "it is $DLOCK"; false'
+	printf '#!/bin/sh\n' >other
+	chmod +x other
+	mkdir sub
+	unset DLOCK
+	run_files which.bats
+	assert_output --partial "it is $WORK/tree/dlock"
+	for name in ./other other sub/../other "$WORK/other"; do
+		DLOCK=$name run_files which.bats
+		assert_output --partial "it is $WORK/other"
+	done
+	bats_file uses.bats 'uses run dlock; assert_success'
+	sed -i "1i load '$ROOT_DIR/tests/helpers/common'" uses.bats
+	DLOCK=other run_files uses.bats
+	assert_success
+	DLOCK=no-such-file run_files which.bats
+	assert_failure
+	assert_equal "${#lines[@]}" 1
+	assert_output --partial "no program at DLOCK=$WORK/no-such-file"
+	DLOCK=sub run_files which.bats
+	assert_failure
+	assert_output --partial "no program at DLOCK=$WORK/sub"
+}
+
+@test "make check DLOCK=FILE hands FILE down to tests/run" {
+	copy_tree
+	printf '#!/bin/sh\necho "tests/run with $DLOCK: $*"\n' >tests/run
+	unset DLOCK
+	run make check-bats DLOCK=../other 'make_built=:'
+	assert_success
+	assert_line 'tests/run with ../other: bats'
+	run make check 'make_built=:'
+	assert_success
+	assert_line 'tests/run with : lint unit bats sanitized'
 }
 
 @test "tests/run: a file that breaks off, does not parse or has no test is a failure" {

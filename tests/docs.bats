@@ -96,6 +96,7 @@ man_options() {
 	run "$DLOCK" --version
 	assert_success
 	assert_line --index 0 "dlock $version"
+	assert_line --index 1 --regexp '^platform: Linux, tier 1: .*descendants'
 	grep -q "^## $version" "$ROOT_DIR/NEWS.md"
 }
 

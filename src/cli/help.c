@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/compat/platform.h"
 #include "cli/options.h"
 
 static void
@@ -53,6 +54,9 @@ help_print(void)
 int
 help_print_version(void)
 {
-	printf("dlock %s\n", DLOCK_VERSION);
+	printf("dlock %s\n"
+	       "platform: %s\n"
+	       "configuration: %s/dlock.conf, if there\n",
+	    DLOCK_VERSION, COMPAT_PLATFORM, DLOCK_SYSCONFDIR);
 	return fflush(stdout) == 0 ? 0 : -1;
 }

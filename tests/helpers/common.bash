@@ -26,6 +26,7 @@ TESTS_DIR=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 ROOT_DIR=${TESTS_DIR%/*}
 
 : "${DLOCK:=$ROOT_DIR/dlock}"
+case $DLOCK in /*) ;; *) DLOCK=$PWD/$DLOCK ;; esac
 : "${DLOCK_TEST_BUILD:=$ROOT_DIR/build/test/dlock}"
 : "${TOOLS:=$ROOT_DIR/build/tools}"
 export DLOCK DLOCK_TEST_BUILD TOOLS

@@ -18,11 +18,11 @@
  *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
- *   store/           redis.h (the engine), redis_answer.h (what an answer means), lua/, none.h (no
- *                    server)
+ *   store/           redis.h (the engine), redis_login.h, redis_answer.h (what an answer means),
+ *                    lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
- *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, problem.h,
- *                    compat/ (one missing or awkward thing a file)
+ *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, secret.h,
+ *                    problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ struct run {
 	char token[TOKEN_SIZE];
 	char record[IDENTITY_RECORD];
 	char server[1024];
+	struct kept_secret kept;
 	struct redis_settings redis;
 	struct job_settings settings;
 	struct signals signals;
@@ -86,6 +87,20 @@ seed_from_token(const char *token)
 	return seed;
 }
 
+/* The source of the password; NULL for none. 0, or -1 and errno. */
+static int
+set_up_password(struct run *run, struct secret_source **source)
+{
+	struct url *url = &run->options.url;
+	*source = NULL;
+	if (!url->has_password)
+		return 0;
+	int status = secret_keep(&run->kept, url->password, NULL);
+	explicit_bzero(url->password, sizeof url->password);
+	*source = &run->kept.source;
+	return status;
+}
+
 static int
 run_command(struct run *run)
 {
@@ -100,8 +115,12 @@ run_command(struct run *run)
 	if (loop_open(&run->loop) != 0)
 		return system_error("make a timer");
 	identify(run);
+	struct secret_source *secret;
+	if (set_up_password(run, &secret) != 0)
+		return system_error("keep the password");
 	run->redis = (struct redis_settings){
 	    .url = &options->url,
+	    .secret = secret,
 	    .server = run->server,
 	    .keys = &run->keys,
 	    .token = run->token,

@@ -16,6 +16,7 @@ problem_set(struct problem *problem, const char *format, ...)
 	vsnprintf(problem->text, sizeof problem->text, format, arguments);
 	va_end(arguments);
 	problem->is_system = false;
+	problem->is_setting = false;
 }
 
 void

@@ -134,7 +134,8 @@ start_command(struct job *job)
 	job->plan.signals = job->settings->signals;
 	command_init(&job->command, job->loop, &job->plan, &events, job);
 	job->command.tree.can_list = job->settings->tree->can_list;
-	job->command.tree.helper = job->settings->store->helper;
+	for (int i = 0; i < STORE_MAX_HELPERS && i < TREE_MAX_HELPERS; i++)
+		job->command.tree.helpers[i] = job->settings->store->helpers[i];
 	if (variables_prepare(job) != 0)
 		return -1;
 	if (command_start(&job->command) != 0)

@@ -75,6 +75,8 @@ explain_failure(struct job *job)
 	}
 	message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
 	    problem);
+	if (job->lock.problem.is_setting)
+		return EXIT_CONFIG;
 	return job->lock.problem.is_system ? EXIT_SYSTEM : EXIT_UNREACHABLE;
 }
 

@@ -17,12 +17,16 @@
 #include "base/identity.h"
 #include "base/problem.h"
 
+/* For the look-up of names, and for the password. */
+#define STORE_MAX_HELPERS 2
+
 enum outcome {
 	OUTCOME_OK,          /* acquired, renewed or released */
 	OUTCOME_HELD,        /* acquire: somebody has the lock */
 	OUTCOME_LOST,        /* renew, release: the key is gone or another's */
 	OUTCOME_UNREACHABLE, /* nothing was sent: no connection, no login */
-	OUTCOME_REFUSED,     /* the server refuses service (READONLY, OOM, WRONGTYPE, ...) */
+	OUTCOME_REFUSED,     /* the server refuses service (READONLY, OOM, WRONGTYPE, ...); or the
+			      * password could not be had (problem.is_setting), and nothing was sent */
 	OUTCOME_DENIED,      /* the server refuses the user */
 	OUTCOME_UNKNOWN,     /* sent, and no usable answer: it may have been executed or not */
 };
@@ -96,9 +100,9 @@ struct store {
 	const struct store_events *events; /* set by lock.c */
 	void *context;
 	const char *server; /* its URL for people, the password as *** */
-	/* A process that the engine runs for itself, 0 for none: it is no part of COMMAND's tree.
-	 */
-	const pid_t *helper;
+	/* Processes that the engine runs for itself, 0 for none, NULL for none ever: they are no part
+	 * of COMMAND's tree. */
+	const pid_t *helpers[STORE_MAX_HELPERS];
 };
 
 #endif

@@ -50,6 +50,14 @@ drop_socket(struct link *link)
 	link->watch.fd = -1;
 }
 
+/* What was sent may have been a password. */
+static void
+drop_output(struct link *link)
+{
+	explicit_bzero(link->out, link->out_used);
+	link->out_used = link->out_sent = link->out_flushed = 0;
+}
+
 void
 link_close(struct link *link)
 {
@@ -57,7 +65,7 @@ link_close(struct link *link)
 	loop_stop_timer(link->loop, &link->patience);
 	drop_socket(link);
 	link->state = LINK_CLOSED;
-	link->out_used = link->out_sent = link->out_flushed = 0;
+	drop_output(link);
 	link->append_failed = false;
 	link->generation++;
 }
@@ -272,7 +280,7 @@ flush(struct link *link)
 		}
 		link->out_sent += (size_t)sent;
 	}
-	link->out_used = link->out_sent = link->out_flushed = 0;
+	drop_output(link);
 	link->watch.events = POLLIN;
 	return 0;
 }
@@ -294,12 +302,13 @@ link_flush(struct link *link)
 	if (link->append_failed) {
 		/* What was to follow each other does so whole or not at all; what was before stays. */
 		link->append_failed = false;
+		explicit_bzero(link->out + link->out_flushed, link->out_used - link->out_flushed);
 		link->out_used = link->out_flushed;
 		return false;
 	}
 	if (link->state == LINK_OPEN && flush(link) != 0) {
 		/* Told from the loop: the socket is readable now, with the error or the end. */
-		link->out_used = link->out_sent = 0;
+		drop_output(link);
 		link->watch.events = POLLIN;
 		shutdown(link->watch.fd, SHUT_RDWR);
 	}

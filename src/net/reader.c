@@ -216,6 +216,7 @@ reader_format(char *out, size_t size, int argc, const char *const *argv)
 		return -1;
 	if ((unsigned long long)length <= size)
 		memcpy(out, command, (size_t)length);
+	explicit_bzero(command, (size_t)length); /* it may have a password in it */
 	redisFreeCommand(command);
 	return (unsigned long long)length <= size ? (long)length : -1;
 }

@@ -63,7 +63,7 @@ end_by_force(struct guard *guard, const char *why)
 	struct tree *tree = guard->settings->tree;
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
 	int left;
-	tree->helper = NULL;
+	tree->helpers[0] = NULL;
 	tree_kill(tree);
 	for (int pass = 1; (left = tree_sweep(tree)) > 0; pass++) {
 		if (instant_reached(until, clock_now()))
@@ -235,7 +235,7 @@ guard_run(const struct guard_settings *settings)
 	loop_set_timer(&guard.loop, &guard.deadline,
 	    (struct instant){atomic_load(&settings->channel->page->guard_at_ns)});
 	descriptors_let_go();
-	settings->tree->helper = &settings->runner; /* reaped by check_runner alone */
+	settings->tree->helpers[0] = &settings->runner; /* reaped by check_runner alone */
 	for (;;) {
 		if (loop_run_once(&guard.loop) != 0)
 			end_by_force(&guard, "the guard cannot wait for events");

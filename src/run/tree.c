@@ -46,13 +46,33 @@ list_own(const struct tree *tree, pid_t *pids, int size, bool *complete)
 }
 
 static bool
+is_helper(const struct tree *tree, pid_t pid)
+{
+	for (int i = 0; i < TREE_MAX_HELPERS; i++) {
+		if (tree->helpers[i] != NULL && *tree->helpers[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_helpers(const struct tree *tree)
+{
+	for (int i = 0; i < TREE_MAX_HELPERS; i++) {
+		if (tree->helpers[i] != NULL && *tree->helpers[i] != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
 is_bystander(const struct tree *tree, pid_t pid)
 {
 	for (int i = 0; i < tree->bystander_count; i++) {
 		if (tree->bystanders[i] == pid)
 			return true;
 	}
-	return tree->helper != NULL && *tree->helper == pid;
+	return is_helper(tree, pid);
 }
 
 static bool
@@ -96,7 +116,7 @@ void
 tree_reap(struct tree *tree)
 {
 	static pid_t children[TABLE_SIZE];
-	if (tree->bystander_count == 0 && (tree->helper == NULL || *tree->helper == 0)) {
+	if (tree->bystander_count == 0 && !has_helpers(tree)) {
 		while (reap(tree, P_ALL, 0))
 			;
 	} else if (has_children()) {

@@ -20,12 +20,15 @@
  * be told from COMMAND's when RUNNER has been killed: then it is killed with those. */
 #define TREE_MAX_BYSTANDERS 1024
 
+#define TREE_MAX_HELPERS 2
+
 struct tree {
 	pid_t bystanders[TREE_MAX_BYSTANDERS];
 	int bystander_count;
 	bool can_list; /* /proc shows this process, with the pids of its own namespace */
 	pid_t known;   /* a child that is there for certain: all there is to act on without /proc */
-	const pid_t *helper; /* a child of dlock's own, not to be counted or killed; may be NULL */
+	/* Children of dlock's own, not to be counted or killed; each may be NULL, or 0. */
+	const pid_t *helpers[TREE_MAX_HELPERS];
 	int denied;    /* processes that a signal could not be sent to (EPERM), in the last pass */
 	pid_t example; /* one that is left after tree_sweep */
 	/* Told of every child that is reaped: wait status as in waitid's siginfo. */

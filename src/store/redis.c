@@ -13,20 +13,12 @@
 #include "lua_scripts.h"
 #include "net/link.h"
 #include "store/redis_answer.h"
-
-/* The steps of the login pipeline, in the order of their answers. */
-enum login_step {
-	LOGIN_AUTH,
-	LOGIN_SELECT,
-	LOGIN_SETNAME,
-	LOGIN_TIME,
-	LOGIN_DONE,
-};
+#include "store/redis_login.h"
 
 enum redis_phase {
 	PHASE_CLOSED,
 	PHASE_CONNECTING,
-	PHASE_LOGIN,
+	PHASE_LOGIN, /* the password is asked for, or the pipeline has been sent */
 	PHASE_IDLE,
 	PHASE_ASKED, /* a request has been sent */
 };
@@ -36,12 +28,11 @@ struct redis_store {
 	struct loop *loop;
 	const struct redis_settings *settings;
 	struct link link;
+	struct redis_login login;
 	struct timer deadline;
 	enum redis_phase phase;
-	enum login_step login_step;
-	struct problem login_complaint; /* a refusal of what is merely nice */
-	struct problem refusal;         /* why a request was not sent */
-	bool pending;                   /* somebody waits for an answer to: */
+	struct problem refusal; /* why a request was not sent */
+	bool pending;           /* somebody waits for an answer to: */
 	struct store_request request;
 	struct instant sent_at;
 	unsigned int skip; /* answers on the way to requests that nobody waits for */
@@ -75,6 +66,7 @@ report_failure(struct redis_store *redis, enum outcome outcome, const struct pro
 static void
 drop_connection(struct redis_store *redis)
 {
+	redis_login_end(&redis->login);
 	link_close(&redis->link);
 	redis->phase = PHASE_CLOSED;
 	redis->skip = 0;
@@ -96,6 +88,7 @@ static void
 on_deadline(void *context, struct instant now)
 {
 	struct redis_store *redis = context;
+	enum outcome outcome = OUTCOME_UNREACHABLE;
 	struct problem why;
 	(void)now;
 	switch (redis->phase) {
@@ -106,95 +99,42 @@ on_deadline(void *context, struct instant now)
 		problem_set(&why, "no connection in time");
 		break;
 	case PHASE_LOGIN:
-		problem_set(&why, "no answer to the login in time");
+		outcome = redis_login_explain_delay(&redis->login, &why);
 		break;
 	case PHASE_CLOSED:
 	case PHASE_ASKED:
 		problem_set(&why, "no answer in time");
 		break;
 	}
-	break_off(redis, OUTCOME_UNREACHABLE, &why);
+	break_off(redis, outcome, &why);
 }
 
 /* -- login ------------------------------------------------------------------------------------ */
-
-static enum login_step
-next_login_step(const struct redis_store *redis, enum login_step after)
-{
-	const struct url *url = redis->settings->url;
-	for (int step = (int)after + 1; step < LOGIN_DONE; step++) {
-		if (step == LOGIN_SELECT && url->db == 0)
-			continue;
-		return (enum login_step)step;
-	}
-	return LOGIN_DONE;
-}
 
 static void
 on_opened(void *context)
 {
 	struct redis_store *redis = context;
-	const struct url *url = redis->settings->url;
-	const char *with_user[] = {"AUTH", url->user, url->password};
-	const char *without_user[] = {"AUTH", url->password};
-	const char *setname[] = {"CLIENT", "SETNAME", "dlock"};
-	const char *time[] = {"TIME"};
-	char db[16];
-	const char *select[] = {"SELECT", db};
-
 	redis->phase = PHASE_LOGIN;
-	/* A user without a password is one that needs none. */
-	bool with_auth = url->has_password || url->user[0] != '\0';
-	redis->login_step = with_auth ? LOGIN_AUTH : next_login_step(redis, LOGIN_AUTH);
-	redis->login_complaint.text[0] = '\0';
-	if (url->user[0] != '\0')
-		link_append(&redis->link, 3, with_user);
-	else if (url->has_password)
-		link_append(&redis->link, 2, without_user);
-	if (url->db != 0) {
-		snprintf(db, sizeof db, "%d", url->db);
-		link_append(&redis->link, 2, select);
-	}
-	link_append(&redis->link, 3, setname);
-	link_append(&redis->link, 1, time);
-	if (!link_flush(&redis->link)) {
-		struct problem why;
-		problem_set_errno(&why, "cannot write a request", ENOMEM);
-		break_off(redis, OUTCOME_UNREACHABLE, &why);
-	}
+	redis_login_start(&redis->login);
 }
 
 static void
-on_login_answer(struct redis_store *redis, const struct reply *reply)
+on_logged_in(void *context, int64_t server_us)
 {
-	enum login_step step = redis->login_step;
-	struct problem why;
+	struct redis_store *redis = context;
+	redis->clock_us = server_us;
+	redis->clock_at = clock_now();
+	redis->phase = PHASE_IDLE;
+	loop_stop_timer(redis->loop, &redis->deadline);
+	if (redis->pending)
+		send_request(redis);
+}
 
-	if (reply->kind == REPLY_ERROR && step == LOGIN_SETNAME) {
-		/* A name is merely nice. But "max number of clients reached" comes here too, and
-		 * then the end. */
-		problem_set(&redis->login_complaint, "the server says: %s", reply->text);
-	} else if (reply->kind == REPLY_ERROR) {
-		problem_set(&why, "the server says: %s", reply->text);
-		break_off(redis, answer_classify_error(reply->text), &why);
-		return;
-	}
-	if (step == LOGIN_TIME) {
-		redis->clock_us = answer_read_time(reply);
-		redis->clock_at = clock_now();
-		if (redis->clock_us == 0) {
-			problem_set(&why, "the server's answer to TIME makes no sense");
-			break_off(redis, OUTCOME_REFUSED, &why);
-			return;
-		}
-	}
-	redis->login_step = next_login_step(redis, step);
-	if (redis->login_step == LOGIN_DONE) {
-		redis->phase = PHASE_IDLE;
-		loop_stop_timer(redis->loop, &redis->deadline);
-		if (redis->pending)
-			send_request(redis);
-	}
+static void
+on_login_failed(void *context, enum outcome outcome, const struct problem *why)
+{
+	break_off(context, outcome, why);
 }
 
 /* -- requests --------------------------------------------------------------------------------- */
@@ -324,7 +264,7 @@ on_answer(void *context, const struct reply *reply)
 {
 	struct redis_store *redis = context;
 	if (redis->phase == PHASE_LOGIN) {
-		on_login_answer(redis, reply);
+		redis_login_answer(&redis->login, reply);
 	} else if (redis->skip > 0) {
 		redis->skip--;
 	} else if (redis->phase == PHASE_ASKED && redis->pending) {
@@ -337,14 +277,14 @@ on_answer(void *context, const struct reply *reply)
 }
 
 static void
-on_failed(void *context, const struct problem *why)
+on_failed(void *context, const struct problem *failure)
 {
 	struct redis_store *redis = context;
-	if (redis->phase == PHASE_LOGIN && redis->login_complaint.text[0] != '\0')
-		break_off(redis, answer_classify_error(redis->login_complaint.text),
-		    &redis->login_complaint);
-	else
-		break_off(redis, OUTCOME_UNREACHABLE, why);
+	enum outcome outcome = OUTCOME_UNREACHABLE;
+	struct problem why = *failure;
+	if (redis->phase == PHASE_LOGIN)
+		outcome = redis_login_explain_failure(&redis->login, failure, &why);
+	break_off(redis, outcome, &why);
 }
 
 /* -- the store -------------------------------------------------------------------------------- */
@@ -399,6 +339,8 @@ redis_forget(struct store *store)
 {
 	struct redis_store *redis = from_store(store);
 	link_forget(&redis->link);
+	if (redis->login.secret != NULL)
+		redis->login.secret->operations->forget(redis->login.secret);
 	redis->phase = PHASE_CLOSED;
 	redis->pending = false;
 }
@@ -421,11 +363,21 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 		return NULL;
 	redis->store.operations = &operations;
 	redis->store.server = settings->server;
-	redis->store.helper = &redis->link.resolver.helper;
+	redis->store.helpers[0] = &redis->link.resolver.helper;
+	if (settings->secret != NULL)
+		redis->store.helpers[1] = settings->secret->helper;
 	redis->loop = loop;
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};
 	link_init(&redis->link, loop, settings->url, &events, redis);
+	redis->login = (struct redis_login){
+	    .link = &redis->link,
+	    .url = settings->url,
+	    .secret = settings->secret,
+	    .done = on_logged_in,
+	    .failed = on_login_failed,
+	    .context = redis,
+	};
 	return &redis->store;
 }
 

@@ -12,13 +12,15 @@
 
 #include "base/keys.h"
 #include "base/loop.h"
+#include "base/secret.h"
 #include "lock/store.h"
 #include "net/url.h"
 
 /* What every request of one run has in common. The pointers are borrowed and outlive the store. */
 struct redis_settings {
-	const struct url *url;
-	const char *server; /* the URL for people */
+	const struct url *url;        /* its password is not looked at: */
+	struct secret_source *secret; /* the password, NULL: none */
+	const char *server;           /* the URL for people */
 	const struct keys *keys;
 	const char *token;
 	const char *record;

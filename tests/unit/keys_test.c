@@ -100,7 +100,7 @@ test_siblings(void)
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		static struct keys keys;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		tap_case("prefix '%s' and NAME '%s' give their keys", rows[i].prefix, rows[i].name);
 		if (!CHECK(keys_make(&keys, rows[i].prefix, rows[i].name, &problem)))
 			continue;
@@ -152,7 +152,7 @@ test_refused(void)
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		static struct keys keys;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		tap_case("prefix '%s' and NAME '%s' are refused", rows[i].prefix, rows[i].name);
 		CHECK(!keys_make(&keys, rows[i].prefix, rows[i].name, &problem));
 		CHECK_HAS(problem.text, rows[i].why);
@@ -164,7 +164,7 @@ test_lengths(void)
 {
 	static char long_name[NAME_MAX_BYTES + 2], long_prefix[PREFIX_MAX_BYTES + 2];
 	static struct keys keys;
-	struct problem problem = {{0}, false};
+	struct problem problem = {.text = ""};
 	memset(long_name, 'n', NAME_MAX_BYTES);
 	memset(long_prefix, 'p', PREFIX_MAX_BYTES);
 

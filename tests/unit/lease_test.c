@@ -129,7 +129,7 @@ test_ttl_bounds(void)
 	};
 	for (size_t i = 0; i < COUNT_OF(bounds); i++) {
 		struct lease_terms terms;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		tap_case("a TTL of %" PRId64 " ns is %s", bounds[i].ttl_ns,
 		    bounds[i].good ? "taken" : "refused");
 		CHECK(lease_terms_make(&terms, bounds[i].ttl_ns, 0, &problem) == bounds[i].good);

@@ -57,11 +57,27 @@ bench_open(void)
 	return loop_open(&bench.loop) == 0;
 }
 
-void
-bench_begin(void)
+static void
+open_store(void)
 {
 	static const struct store_events events = {.answered = note_answered,
 	    .disturbed = note_disturbed};
+	bench.store = redis_store_new(&bench.loop, &bench.settings);
+	bench.store->events = &events;
+	bench.store->context = &bench;
+}
+
+void
+bench_use_password(struct secret_source *source)
+{
+	redis_store_free(bench.store);
+	bench.settings.secret = source;
+	open_store();
+}
+
+void
+bench_begin(void)
+{
 	struct problem problem;
 	struct loop loop = bench.loop;
 	memset(&bench, 0, sizeof bench);
@@ -83,9 +99,7 @@ bench_begin(void)
 	    .min_fence = 41,
 	    .fence_mode = FENCE_CLOCK,
 	};
-	bench.store = redis_store_new(&bench.loop, &bench.settings);
-	bench.store->events = &events;
-	bench.store->context = &bench;
+	open_store();
 }
 
 void

@@ -50,6 +50,10 @@ bench_begin(void);
 void
 bench_end(void);
 
+/* After bench_begin: logs in with this source's password; NULL: with none. */
+void
+bench_use_password(struct secret_source *source);
+
 /* Starts a request with these limits, in ms; one that does not end by its limits; one that may be
  * sent until `not_later`. */
 void

@@ -29,8 +29,10 @@ test_login(void)
 		tap_case("login and then the script: %s", rows[i].log);
 		bench_begin();
 		strcpy(bench.url.user, rows[i].user);
-		bench.url.has_password = rows[i].password != NULL;
-		strcpy(bench.url.password, rows[i].password ? rows[i].password : "");
+		struct kept_secret kept;
+		if (rows[i].password != NULL &&
+		    CHECK(secret_keep(&kept, rows[i].password, NULL) == 0))
+			bench_use_password(&kept.source);
 		bench.url.db = rows[i].db;
 		bench_ask(STORE_ACQUIRE, OUTCOME_OK);
 		bench.peer.log[strlen(rows[i].log)] = '\0';
@@ -74,8 +76,9 @@ test_refused_logins(void)
 		tap_case("a login that fails: %s", rows[i].what);
 		bench_begin();
 		strcpy(bench.url.user, "ann");
-		strcpy(bench.url.password, "hush");
-		bench.url.has_password = true;
+		struct kept_secret kept;
+		CHECK(secret_keep(&kept, "hush", "the test") == 0);
+		bench_use_password(&kept.source);
 		bench.url.db = 3;
 		*rows[i].step = rows[i].answer;
 		bench_ask(STORE_ACQUIRE, rows[i].outcome);

@@ -220,7 +220,7 @@ test_bystanders(void)
 	tap_case("dlock's own helper is neither counted nor killed");
 	tree = new_tree();
 	pid_t helper = forks_sleeper();
-	tree.helper = &helper;
+	tree.helpers[1] = &helper;
 	child = forks_sleeper();
 	CHECK(!tree_is_empty(&tree, &example, &count));
 	CHECK_INT(count, 1);

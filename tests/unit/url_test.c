@@ -67,7 +67,7 @@ test_redis(void)
 {
 	for (size_t i = 0; i < COUNT_OF(redis_urls); i++) {
 		struct url url;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		char shown[1024];
 		tap_case("%s", redis_urls[i].text);
 		if (!CHECK(
@@ -211,7 +211,7 @@ test_refused(void)
 {
 	for (size_t i = 0; i < COUNT_OF(bad_urls); i++) {
 		struct url url;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		tap_case("refused: %s: %s", bad_urls[i].why, bad_urls[i].text);
 		CHECK(!url_parse(&url, bad_urls[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem));
 		CHECK_HAS(problem.text, bad_urls[i].why);
@@ -279,7 +279,7 @@ test_secrets(void)
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		struct url url;
-		struct problem problem = {{0}, false};
+		struct problem problem = {.text = ""};
 		tap_case("P97: no password in what is said about %s", texts[i]);
 		if (url_parse(&url, texts[i], URL_REFUSE_UNKNOWN_KEYS, &problem)) {
 			char shown[1024];

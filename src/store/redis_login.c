@@ -1,0 +1,202 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "store/redis_login.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/redis_answer.h"
+
+/* So much of a password in a server's answer gives it away. */
+#define TELLTALE 8
+
+static void
+fail(struct redis_login *login, enum outcome outcome, const struct problem *why)
+{
+	struct problem copy = *why; /* it may be the login's own */
+	redis_login_end(login);
+	login->failed(login->context, outcome, &copy);
+}
+
+/* -- asking ----------------------------------------------------------------------------------- */
+
+/* A user without a password is one that needs none. */
+static bool
+has_auth(const struct redis_login *login)
+{
+	return login->secret != NULL || login->url->user[0] != '\0';
+}
+
+static enum login_step
+next_step(const struct redis_login *login, enum login_step after)
+{
+	for (int step = (int)after + 1; step < LOGIN_DONE; step++) {
+		if ((step == LOGIN_AUTH && !has_auth(login)) ||
+		    (step == LOGIN_SELECT && login->url->db == 0))
+			continue;
+		return (enum login_step)step;
+	}
+	return LOGIN_DONE;
+}
+
+static void
+send_pipeline(struct redis_login *login, const char *password)
+{
+	const struct url *url = login->url;
+	const char *with_user[] = {"AUTH", url->user, password};
+	const char *without_user[] = {"AUTH", password};
+	const char *setname[] = {"CLIENT", "SETNAME", "dlock"};
+	const char *time[] = {"TIME"};
+	char db[16];
+	const char *select[] = {"SELECT", db};
+
+	login->password = password;
+	login->step = next_step(login, LOGIN_PASSWORD);
+	if (url->user[0] != '\0')
+		link_append(login->link, 3, with_user);
+	else if (has_auth(login))
+		link_append(login->link, 2, without_user);
+	if (url->db != 0) {
+		snprintf(db, sizeof db, "%d", url->db);
+		link_append(login->link, 2, select);
+	}
+	link_append(login->link, 3, setname);
+	link_append(login->link, 1, time);
+	if (!link_flush(login->link)) {
+		struct problem why;
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		fail(login, OUTCOME_UNREACHABLE, &why);
+	}
+}
+
+static void
+on_told(void *context, const char *secret, const struct problem *why)
+{
+	struct redis_login *login = context;
+	if (secret != NULL)
+		send_pipeline(login, secret);
+	else
+		fail(login, why->is_system ? OUTCOME_UNREACHABLE : OUTCOME_REFUSED, why);
+}
+
+void
+redis_login_start(struct redis_login *login)
+{
+	login->step = LOGIN_PASSWORD;
+	login->password = NULL;
+	login->complaint.text[0] = '\0';
+	if (login->secret == NULL) {
+		send_pipeline(login, "");
+		return;
+	}
+	login->secret->told = on_told;
+	login->secret->context = login;
+	login->secret->operations->ask(login->secret);
+}
+
+void
+redis_login_end(struct redis_login *login)
+{
+	login->password = NULL;
+	if (login->secret != NULL)
+		login->secret->operations->cancel(login->secret);
+}
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+/* A server without AUTH (renamed, or no Redis at all) names in its answer what it was given. */
+static void
+quote_server(const struct redis_login *login, const char *text, struct problem *why)
+{
+	char telltale[TELLTALE + 1] = "";
+	if (login->password != NULL)
+		snprintf(telltale, sizeof telltale, "%s", login->password);
+	const char *secret = telltale[0] != '\0' ? strstr(text, telltale) : NULL;
+	explicit_bzero(telltale, sizeof telltale);
+	if (secret != NULL)
+		problem_set(why, "the server says: %.*s***", (int)(secret - text), text);
+	else
+		problem_set(why, "the server says: %s", text);
+}
+
+/* With what the user can do about it. */
+static void
+explain_refusal(const struct redis_login *login, const char *text, struct problem *why)
+{
+	enum outcome outcome = answer_classify_error(text);
+	/* The known refusals of a user do not quote it, and a password may well be a word of theirs. */
+	if (outcome != OUTCOME_DENIED)
+		quote_server(login, text, why);
+	else if (login->step == LOGIN_AUTH && login->secret && login->secret->origin)
+		problem_set(why, "the server says: %s (the password is that of %s)", text,
+		    login->secret->origin);
+	else if (!has_auth(login) && strncmp(text, "NOAUTH", 6) == 0)
+		problem_set(why,
+		    "the server says: %s (give a password: --password-file, DLOCK_PASSWORD)", text);
+	else
+		problem_set(why, "the server says: %s", text);
+}
+
+static void
+take_time(struct redis_login *login, const struct reply *reply)
+{
+	struct problem why;
+	int64_t server_us = answer_read_time(reply);
+	if (server_us == 0) {
+		problem_set(&why, "the server's answer to TIME makes no sense");
+		fail(login, OUTCOME_REFUSED, &why);
+		return;
+	}
+	redis_login_end(login);
+	login->done(login->context, server_us);
+}
+
+void
+redis_login_answer(struct redis_login *login, const struct reply *reply)
+{
+	struct problem why;
+	if (reply->kind == REPLY_ERROR && login->step == LOGIN_SETNAME) {
+		/* A name is merely nice. But "max number of clients reached" comes here too, and
+		 * then the end. */
+		explain_refusal(login, reply->text, &login->complaint);
+	} else if (reply->kind == REPLY_ERROR) {
+		/* While the password is asked for, too: nothing was sent, and this is the end. */
+		enum outcome outcome = answer_classify_error(reply->text);
+		explain_refusal(login, reply->text, &why);
+		fail(login, outcome, &why);
+		return;
+	} else if (login->step == LOGIN_PASSWORD) {
+		problem_set(&why, "the server answers what was not asked");
+		fail(login, OUTCOME_REFUSED, &why);
+		return;
+	}
+	if (login->step == LOGIN_TIME)
+		take_time(login, reply);
+	else
+		login->step = next_step(login, login->step);
+}
+
+/* -- no answer -------------------------------------------------------------------------------- */
+
+enum outcome
+redis_login_explain_delay(const struct redis_login *login, struct problem *why)
+{
+	if (login->step != LOGIN_PASSWORD) {
+		problem_set(why, "no answer to the login in time");
+		return OUTCOME_UNREACHABLE;
+	}
+	problem_set(why, "no password in time from %s", login->secret->origin);
+	why->is_setting = true;
+	return OUTCOME_REFUSED;
+}
+
+enum outcome
+redis_login_explain_failure(const struct redis_login *login, const struct problem *failure,
+    struct problem *why)
+{
+	bool complained = login->complaint.text[0] != '\0';
+	*why = complained ? login->complaint : *failure;
+	return complained ? answer_classify_error(why->text) : OUTCOME_UNREACHABLE;
+}

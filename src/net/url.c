@@ -249,24 +249,42 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 	return false;
 }
 
+/* Encodes the bytes of `text` that would be read as something else, which are % and those of
+ * `syntax`. Returns `out`, which has room for three times the text. */
+static const char *
+encode(char *out, const char *text, const char *syntax)
+{
+	char *end = out;
+	for (; *text != '\0'; text++) {
+		if (*text == '%' || strchr(syntax, *text) != NULL)
+			end += sprintf(end, "%%%02x", (unsigned int)(unsigned char)*text);
+		else
+			*end++ = *text;
+	}
+	*end = '\0';
+	return out;
+}
+
 void
 url_print(const struct url *url, char *out, size_t size)
 {
 	char db[32] = "";
+	char user[3 * sizeof url->user], place[3 * sizeof url->host];
 	switch (url->scheme) {
 	case URL_REDIS: {
 		bool brackets = strchr(url->host, ':') != NULL;
 		if (url->db != 0)
 			snprintf(db, sizeof db, "/%d", url->db);
-		snprintf(out, size, "redis://%s%s%s%s%s%s:%d%s", url->user,
+		snprintf(out, size, "redis://%s%s%s%s%s%s:%d%s", encode(user, url->user, ":@/?"),
 		    url->has_password ? ":***" : "", url->user[0] || url->has_password ? "@" : "",
-		    brackets ? "[" : "", url->host, brackets ? "]" : "", url->port, db);
+		    brackets ? "[" : "", encode(place, url->host, "@/?[]"), brackets ? "]" : "",
+		    url->port, db);
 		break;
 	}
 	case URL_UNIX:
 		if (url->db != 0)
 			snprintf(db, sizeof db, "?db=%d", url->db);
-		snprintf(out, size, "unix://%s%s", url->path, db);
+		snprintf(out, size, "unix://%s%s", encode(place, url->path, "?"), db);
 		break;
 	}
 }
@@ -282,14 +300,8 @@ url_find_password(char *text, size_t *length)
 	char *colon = memchr(start, ':', authority);
 	if (colon == NULL)
 		return NULL;
-	char *at = NULL;
-	for (char *byte = colon; byte < start + authority; byte++) {
-		if (*byte == '@')
-			at = byte;
-	}
-	/* None there: a password with a bare / or ? in it is still one. */
-	if (at == NULL)
-		at = strrchr(colon, '@');
+	/* Also behind a / or ?: a password with one of those bare in it is still one. */
+	char *at = strrchr(colon, '@');
 	if (at == NULL)
 		return NULL;
 	*length = (size_t)(at - colon - 1);

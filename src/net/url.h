@@ -46,7 +46,7 @@ bool
 url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,
     struct problem *problem);
 
-/* The URL for people, its password as ***. */
+/* The URL for people, its password as ***: otherwise what url_parse reads is the same again. */
 void
 url_print(const struct url *url, char *out, size_t size);
 

@@ -40,7 +40,7 @@ static bool
 is_word(const struct reply *reply, const char *word)
 {
 	return (reply->kind == REPLY_STRING || reply->kind == REPLY_STATUS) &&
-	    strcmp(reply->text, word) == 0;
+	    reply->length == strlen(word) && memcmp(reply->text, word, reply->length) == 0;
 }
 
 /* A whole number in an integer or in digits; false when it is neither. */
@@ -52,7 +52,7 @@ read_number(const struct reply *reply, int64_t *number)
 		*number = reply->integer;
 		return true;
 	}
-	return reply->kind == REPLY_STRING &&
+	return reply->kind == REPLY_STRING && strlen(reply->text) == reply->length &&
 	    value_parse_count(reply->text, 0, INT64_MAX, number, &ignored);
 }
 

@@ -31,7 +31,7 @@ static const struct {
     {"redis://[::1]", "", NULL, "::1", 6379, 0, "redis://[::1]:6379"},
     {"redis://[::1]:7000/3", "", NULL, "::1", 7000, 3, "redis://[::1]:7000/3"},
     {"redis://[fe80::1%25eth0]:7000", "", NULL, "fe80::1%eth0", 7000, 0,
-	"redis://[fe80::1%eth0]:7000"},
+	"redis://[fe80::1%25eth0]:7000"},
     {"redis://u:p@[2001:db8::7]:7000", "u", "p", "2001:db8::7", 7000, 0,
 	"redis://u:***@[2001:db8::7]:7000"},
     /* User and password. */
@@ -47,11 +47,13 @@ static const struct {
     {"redis://ann:%40%3a%2F%3f%25%23@db1", "ann", "@:/?%#", "db1", 6379, 0,
 	"redis://ann:***@db1:6379"},
     {"redis://a%3Ann:p%c3%a9@db1", "a:nn", "p\xc3\xa9", "db1", 6379, 0,
-	"redis://a:nn:***@db1:6379"},
+	"redis://a%3ann:***@db1:6379"},
     {"redis://ann:%01%ff%7F@db1", "ann", "\x01\xff\x7f", "db1", 6379, 0,
 	"redis://ann:***@db1:6379"},
     {"redis://ann:%2525@db1", "ann", "%25", "db1", 6379, 0, "redis://ann:***@db1:6379"},
     {"redis://ann:p+q@db1", "ann", "p+q", "db1", 6379, 0, "redis://ann:***@db1:6379"},
+    {"redis://a%40b%2f%3f%25c@h%40%5b%5d", "a@b/?%c", NULL, "h@[]", 6379, 0,
+	"redis://a%40b%2f%3f%25c@h%40%5b%5d:6379"},
     {"redis://db%2d1", "", NULL, "db-1", 6379, 0, "redis://db-1:6379"},
     /* A query string. */
     {"redis://db1?db=4", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},
@@ -98,7 +100,7 @@ test_unix(void)
 	} rows[] = {
 	    {"unix:///run/redis.sock", "/run/redis.sock", 0, "unix:///run/redis.sock"},
 	    {"unix:///run/redis.sock?db=7", "/run/redis.sock", 7, "unix:///run/redis.sock?db=7"},
-	    {"unix:///run/a%20b%3f.sock", "/run/a b?.sock", 0, "unix:///run/a b?.sock"},
+	    {"unix:///run/a%20b%3f.sock", "/run/a b?.sock", 0, "unix:///run/a b%3f.sock"},
 	    {"unix:///run/a:b@c.sock", "/run/a:b@c.sock", 0, "unix:///run/a:b@c.sock"},
 	    {"unix:///r?connect-timeout=250ms&db=1", "/r", 1, "unix:///r?db=1"},
 	};
@@ -307,7 +309,10 @@ test_find_password(void)
 	    {"rediss://ann:hush@db1", "hush"},
 	    {"http://ann:hush@db1", "hush"},
 	    {"unix://ann:hush@/run/x", "hush"},
-	    {"redis://ann:hush@db1?x=a:b@c", "hush"},
+	    /* Refused for the last @, and rather too much is covered then than too little. */
+	    {"redis://ann:hush@db1?x=a:b@c", "hush@db1?x=a:b"},
+	    {"redis://ann:a@b/c@db1", "a@b/c"},
+	    {"redis://ann:a/b@db1", "a/b"},
 	    {"redis://db1:6379", NULL},
 	    {"redis://db1", NULL},
 	    {"redis://ann@db1:6379", NULL},
@@ -360,10 +365,6 @@ test_random(void)
 		}
 		taken++;
 		url_print(&url, shown, sizeof shown);
-		/* What is printed is decoded: only plain parts can be read again. */
-		if (strpbrk(url.user, "@:/?%") || strpbrk(url.host, "@/?%[]") ||
-		    strpbrk(url.path, "?%") || url.has_password)
-			continue;
 		tap_note("%s, printed as %s", text, shown);
 		if (!CHECK(url_parse(&again, shown, URL_REFUSE_UNKNOWN_KEYS, &problem)))
 			continue;

@@ -3,7 +3,7 @@
 #
 #   make              ./dlock
 #   make demo         see it work: needs nothing but Debian, make and git
-#   make check        everything a change must pass (minutes); check-long: the hours
+#   make check        everything a change must pass (minutes); check-long, fuzz: the hours
 #   make deps         install, with apt-get, what the targets here need
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
 #                     put before all of them. uninstall takes it back
@@ -29,6 +29,7 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 CFLAGS ?= -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+CLANG = clang
 INSTALL = install
 PKG_CONFIG = pkg-config
 # Where everything built goes, and the product itself: `make lint` builds elsewhere with clang.
@@ -70,6 +71,7 @@ tool_sources := $(wildcard tests/tools/*.c)
 unit_sources := $(wildcard tests/unit/*_test.c)
 # Helpers that unit tests share, say a fake store: linked with every one of them.
 unit_helpers := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
+fuzz_sources := $(wildcard tests/fuzz/*_fuzz.c)
 
 plain_objects = $(sources:%.c=$(BUILD)/plain/%.o)
 test_objects = $(sources:%.c=$(BUILD)/test/%.o)
@@ -80,8 +82,12 @@ unit_link = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) \
 preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$(tool_sources)))
 programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
 units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
+# The sources with clang's counters in them.
+fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
+fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
-.PHONY: all print-flags tools unit built check check-unit check-bats check-sanitized check-long lint format \
+.PHONY: all print-flags tools unit fuzz-programs built check check-unit check-bats check-sanitized \
+	check-fuzz check-long fuzz lint format \
 	sanitize demo deps install uninstall dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -127,6 +133,16 @@ $(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
 	$(say) 'LINK $@'
 	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
 
+fuzz_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1
+$(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CLANG) $(all_cppflags) $(all_cflags) $(fuzz_sanitize) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(BUILD)/fuzz/%_fuzz: $(BUILD)/fuzz/obj/tests/fuzz/%_fuzz.o $(fuzz_objects)
+	$(say) 'LINK $@'
+	$(run)$(CLANG) $(fuzz_sanitize) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
+
 $(BUILD)/tools/%.so: tests/tools/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(say) 'LINK $@'
@@ -156,7 +172,8 @@ $(BUILD)/flags: force
 
 tools: $(programs) $(preloads)
 unit: $(units)
-built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit
+fuzz-programs: $(fuzz_programs)
+built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs
 sanitize: $(BUILD)/asan/dlock
 
 # What follows starts make a second time where packages may just have been installed: this make
@@ -170,7 +187,7 @@ deps:
 check:
 	@scripts/deps ensure build check
 	@$(make_built)
-	@tests/run lint unit bats sanitized
+	@tests/run lint fuzz unit bats sanitized
 
 check-unit:
 	@scripts/deps ensure build check
@@ -186,6 +203,19 @@ check-sanitized:
 	@scripts/deps ensure build check
 	@$(make_built)
 	@tests/run sanitized
+
+check-fuzz:
+	@scripts/deps ensure build check
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 fuzz-programs
+	@tests/run fuzz
+
+# For hours: each target for FUZZ_SECONDS, one a processor. What they find worth trying is kept in
+# build/fuzz/corpus for the next time; the tree is left alone (scripts/fuzz says how to add to it).
+FUZZ_SECONDS ?= 600
+fuzz:
+	@scripts/deps ensure build check
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 fuzz-programs
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_KEEP=yes tests/run fuzz
 
 check-long:
 	@scripts/deps ensure build check

@@ -307,6 +307,22 @@ fresh_deps() {
 	assert_output --partial redis-server
 }
 
+@test "deps: the fuzzer's runtime is of the clang that is there, and without clang nobody asks for it" {
+	fresh_machine gcc
+	mkdir runtime
+	printf '#!/bin/sh\n[ "$1" = -dumpversion ] && echo 14.0.6 || echo "%s"\n' "$WORK/runtime" >bin/clang
+	chmod +x bin/clang
+	run env PATH="$WORK/bin" sh "$ROOT_DIR/scripts/deps" missing check
+	assert_line libclang-rt-14-dev
+	touch runtime/libclang_rt.fuzzer-x86_64.a
+	run env PATH="$WORK/bin" sh "$ROOT_DIR/scripts/deps" missing check
+	refute_output --partial clang-rt
+	rm bin/clang runtime/*
+	run env PATH="$WORK/bin" sh "$ROOT_DIR/scripts/deps" missing check
+	assert_line clang
+	refute_output --partial clang-rt
+}
+
 # --- tests/run and lint ---
 
 # bats_file FILE 'NAME BODY'...: a line that starts with the word itself would be taken by bats as a
@@ -425,6 +441,53 @@ run_files() {
 	assert_failure
 	assert_output --partial heap-use-after-free
 	assert_equal "${lines[-1]}" '1 passed, 1 failed'
+}
+
+@test "tests/run: a fuzz target that crashes, that tries next to nothing, or has no corpus is a failure, and its input is shown" {
+	local kind wanted
+	mkdir -p tree/tests/fuzz/corpus/x tree/scripts tree/build/fuzz
+	cp "$ROOT_DIR/tests/run" tree/tests/
+	cp "$ROOT_DIR/scripts/fuzz" tree/scripts/
+	touch tree/tests/fuzz/x_fuzz.c
+	# What libFuzzer prints, as far as it is read.
+	cat >tree/build/fuzz/x_fuzz <<-'END'
+		#!/bin/bash
+		. "$WORK/behaviour"
+		for word; do
+			case $word in -artifact_prefix=*) prefix=${word#*=} ;; -max_total_time=*) time=${word#*=} ;; esac
+		done
+		if [ -n "$time" ] && [ "$kind" = crash ]; then
+			printf 'bad input' >"${prefix}crash-1"
+			echo "artifact_prefix='$prefix'; Test unit written to ${prefix}crash-1"
+			exit 77
+		fi
+		[ -z "$time" ] || echo "Done ${runs:-0} runs in $time second(s)"
+		[ -n "$time" ] || [ "$kind" != seed ] || { echo "Running: ${*: -1}"; exit 77; }
+	END
+	chmod +x tree/build/fuzz/x_fuzz
+	echo 'kind=no-corpus' >behaviour
+	run tree/tests/run fuzz
+	assert_failure
+	assert_equal "${lines[-1]}" '0 passed, 1 failed'
+
+	export WORK
+	printf 'bad seed' >tree/tests/fuzz/corpus/x/seed
+	while read -r kind wanted; do
+		echo "$kind" >behaviour
+		run env FUZZ_SECONDS=1 tree/tests/run fuzz
+		assert_failure
+		assert_output --partial "$wanted"
+		assert_equal "${lines[-1]}" '0 passed, 1 failed'
+	done <<-'END'
+		kind=crash >bad input<
+		kind=seed >bad seed<
+		runs=999 exit status 0, 999 runs
+	END
+	echo 'runs=1000' >behaviour
+	run env FUZZ_SECONDS=1 tree/tests/run fuzz
+	assert_success
+	assert_equal "${lines[-1]}" '1 passed, 0 failed'
+	assert_equal "$(find tree/tests/fuzz -type f | wc -l)" 2
 }
 
 @test "lint: an include that points up, and hiredis outside of net/reader, are found" {

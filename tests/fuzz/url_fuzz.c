@@ -1,0 +1,117 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* net/url: any text as a server's URL. A newline in it is where a secret is put, for which dlock's
+ * words and what it prints are searched. */
+#include "net/url.h"
+
+#include "fuzz.h"
+
+/* Each written so that some part of the URL might take it for its own. */
+static const char *const secrets[] = {"Zq7Kanary", "Zq7/Kanary", "Zq7?Kanary", "Zq7@Kanary",
+    "Zq7:Kanary", "Zq7%Kanary", "Zq7]Kanary", "Zq7#Kanary", "Zq7%2FKanary", "Zq7&db=Kanary"};
+
+static void
+check_url(const struct url *url)
+{
+	struct url again;
+	struct problem problem;
+	char printed[4096], reprinted[4096];
+	FUZZ_CHECK(url->db >= 0 && url->connect_timeout_ns >= 0);
+	if (url->scheme == URL_UNIX)
+		FUZZ_CHECK(url->path[0] == '/' && url->host[0] == '\0' && !url->has_password);
+	else
+		FUZZ_CHECK(url->host[0] != '\0' && url->port >= 1 && url->port <= 65535);
+
+	/* What is printed says all but the password and what is no part of the place. */
+	url_print(url, printed, sizeof printed);
+	FUZZ_CHECK(url_parse(&again, printed, URL_REFUSE_UNKNOWN_KEYS, &problem));
+	FUZZ_CHECK(again.scheme == url->scheme && again.port == url->port && again.db == url->db);
+	FUZZ_CHECK(strcmp(again.user, url->user) == 0 && strcmp(again.host, url->host) == 0);
+	FUZZ_CHECK(strcmp(again.path, url->path) == 0 && again.has_password == url->has_password);
+	FUZZ_CHECK(!url->has_password || strcmp(again.password, "***") == 0);
+	url_print(&again, reprinted, sizeof reprinted);
+	FUZZ_CHECK(strcmp(printed, reprinted) == 0);
+}
+
+/* The bytes that are overwritten in argv: is that all of the password, and nothing else? */
+static void
+check_scrubbing(const char *text, const struct url *url)
+{
+	struct url scrubbed;
+	struct problem problem;
+	size_t length = 0;
+	char *copy = strdup(text);
+	if (copy == NULL)
+		abort();
+	char *password = url_find_password(copy, &length);
+	FUZZ_CHECK(!url->has_password || url->password[0] == '\0' || password != NULL);
+	if (password != NULL) {
+		FUZZ_CHECK(password >= copy && password + length <= copy + strlen(copy));
+		memset(password, '*', length);
+		FUZZ_CHECK(url_parse(&scrubbed, copy, URL_IGNORE_UNKNOWN_KEYS, &problem));
+		FUZZ_CHECK(strspn(scrubbed.password, "*") == strlen(scrubbed.password));
+		FUZZ_CHECK(strcmp(scrubbed.user, url->user) == 0);
+		FUZZ_CHECK(strcmp(scrubbed.host, url->host) == 0 && scrubbed.db == url->db);
+	}
+	free(copy);
+}
+
+/* Is what stands before the secret, and what follows it, such that it is a password? */
+static bool
+is_password(const char *before, const char *after)
+{
+	const char *login = strstr(before, "://");
+	if (login == NULL || strchr(after, '@') == NULL)
+		return false;
+	return login[3 + strcspn(login + 3, ":/?")] == ':';
+}
+
+static void
+check_text(const char *text, bool secret)
+{
+	static const enum url_unknown_keys manners[] = {URL_REFUSE_UNKNOWN_KEYS,
+	    URL_IGNORE_UNKNOWN_KEYS};
+	for (size_t i = 0; i < 2; i++) {
+		struct problem problem = {.text = ""};
+		struct url url;
+		char printed[4096] = "";
+		if (url_parse(&url, text, manners[i], &problem)) {
+			check_url(&url);
+			check_scrubbing(text, &url);
+			url_print(&url, printed, sizeof printed);
+		} else {
+			FUZZ_CHECK(problem.text[0] != '\0');
+		}
+		FUZZ_CHECK(!secret || strstr(printed, "Kanary") == NULL);
+		FUZZ_CHECK(!secret || strstr(problem.text, "Kanary") == NULL);
+		FUZZ_CHECK(!secret || strstr(problem.text, "Zq7") == NULL);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+	check_text(text, false);
+	char *after = strchr(text, '\n');
+	if (after != NULL && strstr(text, "Kanary") == NULL && strstr(text, "Zq7") == NULL) {
+		*after++ = '\0';
+		for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
+			char *url = NULL;
+			size_t length = 0;
+			if (asprintf(&url, "%s%s%s", text, secrets[i], after) < 0)
+				abort();
+			bool secret = is_password(text, after);
+			const char *found = url_find_password(url, &length);
+			const char *planted = url + strlen(text);
+			FUZZ_CHECK(!secret ||
+			    (found != NULL && found <= planted &&
+				found + length >= planted + strlen(secrets[i])));
+			check_text(url, secret);
+			free(url);
+		}
+	}
+	free(text);
+	return 0;
+}

@@ -12,7 +12,7 @@
  *                    of a config file), help.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
- *                    words.h, job_parts.h
+ *                    standin.h (no lock of its own), words.h, job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
  *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h
@@ -144,6 +144,7 @@ run_command(struct run *run)
 	    .first_signal = options->first_signal,
 	    .on_lost = options->on_lost,
 	    .at_least_ns = options->at_least_ns,
+	    .if_unreachable = options->if_unreachable,
 	    .conflict_status = options->conflict_status,
 	    .signals = &run->signals,
 	    .tree = &run->tree,

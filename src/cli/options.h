@@ -46,6 +46,7 @@ struct options {
 	int first_signal;
 	enum on_lost on_lost;
 	int64_t at_least_ns;
+	enum if_unreachable if_unreachable;
 	const char *prefix;
 	enum fence_mode fence_mode;
 	int64_t min_fence;

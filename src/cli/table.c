@@ -97,6 +97,23 @@ set_at_least(struct options *options, const char *value, struct problem *problem
 }
 
 static bool
+set_if_unreachable(struct options *options, const char *value, struct problem *problem)
+{
+	static const char *const words[] = {
+	    [IF_UNREACHABLE_FAIL] = "fail",
+	    [IF_UNREACHABLE_SKIP] = "skip",
+	    [IF_UNREACHABLE_RUN] = "run",
+	};
+	for (int i = 0; i <= IF_UNREACHABLE_RUN; i++) {
+		options->if_unreachable = (enum if_unreachable)i;
+		if (strcmp(value, words[i]) == 0)
+			return true;
+	}
+	problem_set(problem, "none of 'fail', 'skip' and 'run': '%s'", value);
+	return false;
+}
+
+static bool
 set_prefix(struct options *options, const char *value, struct problem *problem)
 {
 	(void)problem; /* keys_make looks at it */
@@ -227,6 +244,9 @@ static const struct option_row table[] = {
 	"kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost, 0},
     {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner",
 	set_at_least, 0},
+    {0, {"if-unreachable"}, "fail|skip|run", {0},
+	"no server answers: fail with 69 (default), exit 0, or run without a lock",
+	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
 	"redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server, 0},
     {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix,

@@ -86,11 +86,13 @@ job_run(const struct job_settings *settings)
 	do {
 		if (!waiter_acquire(&job, &status))
 			return status;
-	} while (instant_reached(lease_renew_at(&settings->lock.terms, job.lock.t0), clock_now()));
-	message_verbose("acquired '%s' after %s, fence %s", settings->name,
-	    value_print_duration(waited, sizeof waited,
-		instant_between(job.lock.asked_at, clock_now())),
-	    job.lock.fence);
+	} while (
+	    instant_reached(lease_renew_at(&job.settings->lock.terms, job.lock.t0), clock_now()));
+	if (job.cover == COVER_LOCK)
+		message_verbose("acquired '%s' after %s, fence %s", settings->name,
+		    value_print_duration(waited, sizeof waited,
+			instant_between(job.lock.asked_at, clock_now())),
+		    job.lock.fence);
 	split(&job);
 	message_error("cannot run the command of '%s': %s", settings->name, strerror(errno));
 	lock_release(&job.lock, clock_now(), 0);

@@ -22,6 +22,13 @@ enum on_lost {
 	ON_LOST_SIGNAL,
 };
 
+/* When no server answers at first contact. */
+enum if_unreachable {
+	IF_UNREACHABLE_FAIL,
+	IF_UNREACHABLE_SKIP,
+	IF_UNREACHABLE_RUN,
+};
+
 /* Everything is borrowed. */
 struct job_settings {
 	const char *name;
@@ -34,6 +41,7 @@ struct job_settings {
 	int first_signal;
 	enum on_lost on_lost;
 	int64_t at_least_ns;
+	enum if_unreachable if_unreachable;
 	int conflict_status;
 	struct signals *signals;
 	struct tree *tree;

@@ -17,6 +17,7 @@
 #include "run/deadman.h"
 #include "run/forward.h"
 #include "run/spawn.h"
+#include "store/none.h"
 
 enum stage {
 	STAGE_RUNNING,   /* COMMAND runs */
@@ -24,8 +25,19 @@ enum stage {
 	STAGE_RELEASING, /* it is over: the lock is being given back */
 };
 
+/* What COMMAND runs under. */
+enum cover {
+	COVER_LOCK,     /* a lock of this run's own */
+	COVER_NONE,     /* none: --if-unreachable run */
+	COVER_ANCESTOR, /* the lock of a dlock above */
+};
+
 struct job {
 	const struct job_settings *settings;
+	enum cover cover;
+	/* With another cover than a lock of its own: what `settings` then is. */
+	struct job_settings standin_settings;
+	struct none_store none;
 	struct loop *loop;
 	struct lock lock;
 	struct timer lock_timer;

@@ -9,11 +9,30 @@
 /* While it gives the lock back nothing needs killing, but a stop must not last. */
 #define RELEASE_WAKE_NS (100 * NS_PER_MS)
 #define WAKE_LEAST_NS (20 * NS_PER_MS)
+/* With nothing due for long, a stop of RUNNER lasts so long at most: COMMAND may end at any time. */
+#define IDLE_AFTER_NS (60 * NS_PER_S)
+#define IDLE_WAKE_NS (10 * NS_PER_S)
 
 bool
 nets_kill_by_the_clock(const struct job *job)
 {
 	return job->settings->on_lost == ON_LOST_KILL && !testing_hook("no-kill");
+}
+
+static void
+arm_timers(struct job *job, struct instant kill_at)
+{
+	const struct lease_terms *terms = &job->settings->lock.terms;
+	struct instant now = clock_now();
+	struct instant wake_at = lease_renew_at(terms, job->lock.t0);
+	int64_t every_ns = terms->slack_ns / 2;
+	if (every_ns < WAKE_LEAST_NS)
+		every_ns = WAKE_LEAST_NS;
+	if (instant_between(now, wake_at) > IDLE_AFTER_NS) {
+		wake_at = instant_plus(now, IDLE_WAKE_NS);
+		every_ns = IDLE_WAKE_NS;
+	}
+	deadman_arm(&job->deadman, wake_at, every_ns, kill_at);
 }
 
 /* After each confirmation: the page first, then the timers, so that no net has an old deadline
@@ -24,7 +43,6 @@ nets_spread(struct job *job)
 	const struct lease_terms *terms = &job->settings->lock.terms;
 	struct instant t0 = job->lock.t0;
 	struct instant guard_at = INSTANT_NEVER;
-	int64_t wake_every = terms->slack_ns / 2;
 
 	if (job->settings->on_lost == ON_LOST_KILL && !testing_hook("no-guard"))
 		guard_at = lease_guard_at(terms, t0);
@@ -32,10 +50,8 @@ nets_spread(struct job *job)
 	message_debug("confirmed t0=%lld.%09lld ttl=%lldms", (long long)(t0.ns / NS_PER_S),
 	    (long long)(t0.ns % NS_PER_S), (long long)ms_from_ns(terms->ttl_ns));
 	/* In a sweep the KILL timer stays off and the wake-up calls stay frequent. */
-	if (job->command.state == COMMAND_KILLING)
-		return;
-	deadman_arm(&job->deadman, lease_renew_at(terms, t0),
-	    wake_every > WAKE_LEAST_NS ? wake_every : WAKE_LEAST_NS, guard_at);
+	if (job->command.state != COMMAND_KILLING)
+		arm_timers(job, guard_at);
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "exits.h"
+#include "job/standin.h"
 #include "job/words.h"
 
 #define WAIT_NOTICE_FIRST_NS NS_PER_S
@@ -80,6 +81,38 @@ explain_failure(struct job *job)
 	return job->lock.problem.is_system ? EXIT_SYSTEM : EXIT_UNREACHABLE;
 }
 
+/* Has no server said a word in this run? One that answered the login has, even if the request that
+ * followed was lost. */
+static bool
+nobody_answered(const struct lock *lock)
+{
+	return lock->state == LOCK_FAILED && lock->failure == OUTCOME_UNREACHABLE &&
+	    !lock->contacted && !lock->in_doubt && !lock->problem.is_system;
+}
+
+/* --if-unreachable skip or run. As waiter_acquire. */
+static bool
+go_on_without(struct job *job, int *status)
+{
+	const char *name = job->settings->name;
+	const char *server = job->settings->store->server;
+	const char *why = job->lock.problem.text;
+	if (job->settings->if_unreachable == IF_UNREACHABLE_SKIP) {
+		message_notice("skipped the command of '%s': no server answers at %s: %s", name,
+		    server, why);
+		*status = 0;
+		return false;
+	}
+	message_error(
+	    "WARNING: the command of '%s' runs WITHOUT A LOCK: no server answers at %s: %s", name,
+	    server, why);
+	if (standin_begin(job, COVER_NONE) == 0)
+		return true;
+	message_error("cannot run the command of '%s': %s", name, strerror(errno));
+	*status = EXIT_SYSTEM;
+	return false;
+}
+
 bool
 waiter_acquire(struct job *job, int *status)
 {
@@ -107,6 +140,8 @@ waiter_acquire(struct job *job, int *status)
 		signals_die_of(job->ended_by);
 	if (job->lock.state == LOCK_HELD)
 		return true;
+	if (nobody_answered(&job->lock) && settings->if_unreachable != IF_UNREACHABLE_FAIL)
+		return go_on_without(job, status);
 	*status = explain_failure(job);
 	return false;
 }

@@ -121,8 +121,8 @@ words_tell_release(const struct job *job)
 	const struct lock *lock = &job->lock;
 	const char *name = job->settings->name;
 	char held[32];
-	/* What a loss left to be released is not worth a word. */
-	if (lock->loss != LOSS_NONE)
+	/* What a loss left to be released is not worth a word, nor what never was a lock. */
+	if (lock->loss != LOSS_NONE || job->cover != COVER_LOCK)
 		return;
 	switch (lock->released) {
 	case RELEASE_CONFIRMED:

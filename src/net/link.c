@@ -122,6 +122,7 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 	link_close(link);
 	link->deadline = deadline;
 	link->next_address = 0;
+	link->spoke = false;
 	problem_set(&link->problem, "no address");
 	if (link->reader == NULL)
 		link->reader = reader_new();
@@ -330,6 +331,7 @@ on_data(struct link *link)
 		fail(link);
 		return;
 	}
+	link->spoke = true;
 	if (reader_feed(link->reader, bytes, (size_t)got, &link->problem) != 0) {
 		fail(link);
 		return;

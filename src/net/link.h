@@ -82,6 +82,7 @@ struct link {
 	size_t out_used, out_sent;
 	size_t out_flushed; /* where what was appended since the last flush begins */
 	bool append_failed;
+	bool spoke; /* something, be it garbage, was received since the last link_open */
 };
 
 /* Sets up a closed link; nothing is opened. */

@@ -113,6 +113,8 @@ spawn_environment(char *const *environment, const struct spawn_variable *variabl
 			result[used++] = environment[i];
 	}
 	for (size_t i = 0; i < count; i++) {
+		if (variables[i].value == NULL)
+			continue;
 		result[used] = make_entry(&variables[i]);
 		if (result[used++] == NULL)
 			goto no_memory;

@@ -27,7 +27,7 @@ spawn_look_up(const char *name, char *path, size_t size, struct problem *problem
 
 struct spawn_variable {
 	const char *name;
-	const char *value;
+	const char *value; /* NULL: not to be there */
 };
 
 /* The environment for COMMAND: `environment` less DLOCK_PASSWORD, plus the variables given, which

@@ -180,12 +180,19 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 
 /* -- no answer -------------------------------------------------------------------------------- */
 
+/* Who has said something, be it nonsense, is there. */
+static enum outcome
+judge_silence(const struct redis_login *login)
+{
+	return login->link->spoke ? OUTCOME_REFUSED : OUTCOME_UNREACHABLE;
+}
+
 enum outcome
 redis_login_explain_delay(const struct redis_login *login, struct problem *why)
 {
 	if (login->step != LOGIN_PASSWORD) {
 		problem_set(why, "no answer to the login in time");
-		return OUTCOME_UNREACHABLE;
+		return judge_silence(login);
 	}
 	problem_set(why, "no password in time from %s", login->secret->origin);
 	why->is_setting = true;
@@ -198,5 +205,5 @@ redis_login_explain_failure(const struct redis_login *login, const struct proble
 {
 	bool complained = login->complaint.text[0] != '\0';
 	*why = complained ? login->complaint : *failure;
-	return complained ? answer_classify_error(why->text) : OUTCOME_UNREACHABLE;
+	return complained ? answer_classify_error(why->text) : judge_silence(login);
 }

@@ -70,7 +70,7 @@ test_refused_logins(void)
 	    {"loading", &bench.time, "-LOADING Redis is loading the dataset in memory\r\n",
 		OUTCOME_REFUSED},
 	    {"garbage for TIME", &bench.time, "+OK\r\n", OUTCOME_REFUSED},
-	    {"no protocol", &bench.auth, "HTTP/1.1 400 Bad Request\r\n", OUTCOME_UNREACHABLE},
+	    {"no protocol", &bench.auth, "HTTP/1.1 400 Bad Request\r\n", OUTCOME_REFUSED},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		tap_case("a login that fails: %s", rows[i].what);

@@ -34,6 +34,7 @@ test_before_sending(void)
 	tap_case(
 	    "a login that is not answered is unreachable at the connect limit: nothing was sent");
 	bench_begin();
+	bench.setname = NULL;
 	bench.time = NULL;
 	struct instant start = clock_now();
 	bench_start_bounded(STORE_ACQUIRE, 60, LIMIT_MS);
@@ -44,15 +45,28 @@ test_before_sending(void)
 	CHECK_INT(bench.peer.ended, 1);
 	bench_end();
 
-	tap_case("cut before the login was answered: unreachable");
+	tap_case("one that is answered in part is not: somebody is there, and is no good");
 	bench_begin();
 	bench.time = NULL;
-	bench_start(STORE_ACQUIRE);
-	for (int i = 0; i < LIMIT_MS && bench.peer.log[0] == '\0'; i++)
-		peer_run(&bench.loop, 1);
-	peer_hang_up(&bench.peer);
-	bench_check_answer(OUTCOME_UNREACHABLE);
+	bench_start_bounded(STORE_ACQUIRE, 60, LIMIT_MS);
+	bench_check_answer(OUTCOME_REFUSED);
 	bench_end();
+
+	static const char *const setname[] = {NULL, "+OK\r\n"};
+	for (size_t i = 0; i < COUNT_OF(setname); i++) {
+		tap_case("cut %s the login was answered: %s", i == 0 ? "before" : "while",
+		    i == 0 ? "unreachable" : "refused");
+		bench_begin();
+		bench.setname = setname[i];
+		bench.time = NULL;
+		bench_start(STORE_ACQUIRE);
+		for (int k = 0; k < LIMIT_MS && bench.peer.log[0] == '\0'; k++)
+			peer_run(&bench.loop, 1);
+		peer_run(&bench.loop, A_WHILE_MS);
+		peer_hang_up(&bench.peer);
+		bench_check_answer(i == 0 ? OUTCOME_UNREACHABLE : OUTCOME_REFUSED);
+		bench_end();
+	}
 
 	tap_case("S82: from not_later on nothing is sent, on a connection that is there");
 	log_in();

@@ -152,6 +152,15 @@ test_environment(void)
 	CHECK(made[1] == NULL);
 	free(made[0]);
 	free(made);
+
+	tap_case("a variable without a value is removed, and nothing is put in its place");
+	char slot[] = "DLOCK_SLOT=3", slots[] = "DLOCK_SLOTS=3", name[] = "DLOCK_NAME=old";
+	char *stale[] = {slot, slots, name, NULL};
+	const struct spawn_variable removed[] = {{"DLOCK_SLOT", NULL}, {"DLOCK_NAME", NULL}};
+	made = spawn_environment(stale, removed, COUNT_OF(removed));
+	CHECK_TEXT(made[0], slots);
+	CHECK(made[1] == NULL);
+	free(made);
 }
 
 /* -- execution -------------------------------------------------------------------------------- */

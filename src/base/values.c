@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/nearest.h"
 
 #define DURATION_FORM "a number with an optional unit ms, s, m, h or d, such as 250ms or 1.5m"
 
@@ -63,7 +64,7 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 			unit_ns = units[i].ns;
 	}
 	if (!has_digits || unit_ns == 0) {
-		problem_set(problem, "not a duration: '%s' (%s)", whole, DURATION_FORM);
+		problem_set(problem, "not a duration: '%.64s' (%s)", whole, DURATION_FORM);
 		return false;
 	}
 
@@ -82,7 +83,7 @@ value_parse_duration(const char *text, int64_t *ns, struct problem *problem)
 	return true;
 
 overflow:
-	problem_set(problem, "too long a duration: '%s' (at most 292 years)", whole);
+	problem_set(problem, "too long a duration: '%.64s' (at most 292 years)", whole);
 	return false;
 }
 
@@ -92,7 +93,7 @@ value_parse_timeout(const char *text, int64_t *ns, struct problem *problem)
 	if (!value_parse_duration(text, ns, problem))
 		return false;
 	if (*ns < NS_PER_MS) {
-		problem_set(problem, "too short a time: '%s' (at least 1ms)", text);
+		problem_set(problem, "too short a time: '%.64s' (at least 1ms)", text);
 		return false;
 	}
 	return true;
@@ -109,7 +110,7 @@ value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
 		    !__builtin_add_overflow(total, *digit - '0', &total);
 	}
 	if (!good || total < least || total > most) {
-		problem_set(problem, "not a number from %" PRId64 " to %" PRId64 ": '%s'", least,
+		problem_set(problem, "not a number from %" PRId64 " to %" PRId64 ": '%.64s'", least,
 		    most, text);
 		return false;
 	}
@@ -192,9 +193,16 @@ value_parse_signal(const char *text, int *signal_number, struct problem *problem
 		*signal_number = (int)number;
 		return true;
 	}
-	problem_set(problem,
-	    "not a signal: '%s' (a name such as TERM or SIGINT, or a number from 1 to %d)", text,
-	    SIGRTMAX);
+	struct nearest nearest = {.word = name};
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		nearest_offer(&nearest, signals[i].name);
+	if (nearest.name != NULL)
+		problem_set(problem, "not a signal: '%.64s' (did you mean %s?)", text,
+		    nearest.name);
+	else
+		problem_set(problem,
+		    "not a signal: '%.64s' (a name such as TERM or SIGINT, or a number from 1 to %d)",
+		    text, SIGRTMAX);
 	return false;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/advice.h"
 #include "cli/options_parts.h"
 
 /* Values of getopt_long for long options: above every letter. */
@@ -26,7 +27,7 @@ make_getopt_tables(char *letters, struct option *longs)
 			if (table[i].argument != NULL)
 				*letters++ = ':';
 		}
-		for (size_t k = 0; k < 4 && table[i].names[k] != NULL; k++)
+		for (size_t k = 0; k < OPTION_NAMES && table[i].names[k] != NULL; k++)
 			longs[used++] = (struct option){table[i].names[k],
 			    table[i].argument ? required_argument : no_argument, NULL,
 			    LONG_BASE + (int)i};
@@ -59,22 +60,14 @@ print_option(char *out, size_t size, const struct option_row *row)
 		snprintf(out, size, "-%c", row->letter);
 }
 
+/* ps shows arguments to everybody. */
 static void
-explain_unknown(const char *word, struct problem *problem)
+scrub(char *argument)
 {
-	char letter = word[1] != '-' && optopt != 0 ? (char)optopt : 0;
-	if (letter == 'u' || strcmp(word, "--unlock") == 0)
-		problem_set(problem, "-u is flock's: dlock gives the lock back when COMMAND ends");
-	else if (letter == 'F' || strcmp(word, "--no-fork") == 0)
-		problem_set(problem,
-		    "-F is flock's: dlock stays, because somebody must renew the lock");
-	else if (letter == 'c' || strcmp(word, "--command") == 0)
-		problem_set(problem, "-c comes after NAME: dlock [OPTION]... NAME -c STRING");
-	else if (letter != 0)
-		problem_set(problem, "unknown option '-%c' (dlock --help lists them)", letter);
-	else
-		problem_set(problem, "unknown or ambiguous option '%.*s' (dlock --help lists them)",
-		    (int)strcspn(word, "="), word); /* what follows may be a secret */
+	size_t length;
+	char *password = argument ? url_find_password(argument, &length) : NULL;
+	if (password != NULL)
+		memset(password, '*', length);
 }
 
 bool
@@ -94,7 +87,10 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 		if (value < 0)
 			return true;
 		if (value == '?') {
-			explain_unknown(argv[at], problem);
+			/* getopt does not say which of the two it was. */
+			bool is_long = argv[at][1] == '-';
+			advice_on_option(argv[at], is_long ? 0 : (char)optopt, problem);
+			scrub(argv[at]);
 			return false;
 		}
 		int row = find_row(value == ':' ? optopt : value);
@@ -102,18 +98,12 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 			return false;
 		print_option(name, sizeof name, &table[row]);
 		if (value == ':') {
-			problem_set(problem, "%s needs an argument: %s", name, table[row].argument);
+			advice_on_missing_argument(name, table[row].argument, problem);
 			return false;
 		}
 		struct problem why;
-		bool good = table[row].set(options, optarg, &why);
-		if (table[row].letter == 'S') {
-			/* ps shows arguments to everybody. */
-			size_t length;
-			char *password = url_find_password(optarg, &length);
-			if (password != NULL)
-				memset(password, '*', length);
-		}
+		bool good = options_set(options, (size_t)row, optarg, &why);
+		scrub(optarg);
 		if (!good) {
 			problem_set(problem, "%s: %s", name, why.text);
 			return false;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/advice.h"
 #include "cli/config.h"
 #include "cli/options_parts.h"
 
@@ -42,21 +43,6 @@ keep(struct options *options, const char *text)
 	return kept->text;
 }
 
-/* A row by one of its long names, -1: there is none. */
-static int
-find_row(const char *name)
-{
-	size_t count;
-	const struct option_row *table = options_table(&count);
-	for (size_t i = 0; i < count; i++) {
-		for (size_t k = 0; k < 4 && table[i].names[k] != NULL; k++) {
-			if (strcmp(table[i].names[k], name) == 0)
-				return (int)i;
-		}
-	}
-	return -1;
-}
-
 /* A word that looks like a name may be shown; another may be a password, of a file that was taken
  * for a config file. */
 static bool
@@ -65,16 +51,6 @@ looks_like_a_name(const struct config_setting *setting)
 	const char *word = setting->option;
 	return setting->value != NULL && strlen(word) <= 40 &&
 	    word[strspn(word, "abcdefghijklmnopqrstuvwxyz-_")] == '\0';
-}
-
-static bool
-refuse_unknown(const struct config_setting *setting, struct problem *problem)
-{
-	if (looks_like_a_name(setting))
-		problem_set(problem, "unknown option '%s'", setting->option);
-	else
-		problem_set(problem, "a line is: option = value, the option by its long name");
-	return false;
 }
 
 /* yes, no, or nothing but the option. */
@@ -113,19 +89,17 @@ check_once(const struct reading *reading, size_t row, struct problem *problem)
 static bool
 apply(struct options *options, size_t row, const char *value, struct problem *problem)
 {
-	size_t count;
-	const struct option_row *table = options_table(&count);
 	if (options_are_settled(options, row)) {
-		struct options unused;
+		static struct options unused;
 		options_set_defaults(&unused);
-		return table[row].set(&unused, value, problem);
+		return options_set(&unused, row, value, problem);
 	}
 	const char *kept = value ? keep(options, value) : NULL;
 	if (value != NULL && kept == NULL) {
 		problem_set_errno(problem, NULL, ENOMEM);
 		return false;
 	}
-	if (!table[row].set(options, kept, problem))
+	if (!options_set(options, row, kept, problem))
 		return false;
 	options->source[row] = SOURCE_FILE;
 	return true;
@@ -162,9 +136,11 @@ take_setting(void *context, const struct config_setting *setting, struct problem
 {
 	struct reading *reading = context;
 	struct problem why;
-	int row = find_row(setting->option);
-	if (row < 0)
-		return refuse_unknown(setting, problem);
+	int row = options_find(setting->option, strlen(setting->option));
+	if (row < 0) {
+		advice_on_setting(setting->option, looks_like_a_name(setting), problem);
+		return false;
+	}
 	if (check_once(reading, (size_t)row, &why) && set_row(reading, (size_t)row, setting, &why))
 		return true;
 	problem_set(problem, "%s: %s", setting->option, why.text);

@@ -9,8 +9,6 @@
 static bool
 parse_variable(struct options *options, size_t row, const char *name, struct problem *problem)
 {
-	size_t count;
-	const struct option_row *table = options_table(&count);
 	const char *value = getenv(name);
 	struct problem why;
 	if (value == NULL || options_are_settled(options, row))
@@ -18,7 +16,7 @@ parse_variable(struct options *options, size_t row, const char *name, struct pro
 	/* An empty prefix means something; elsewhere empty is as good as unset. */
 	if (value[0] == '\0' && strcmp(name, "DLOCK_PREFIX") != 0)
 		return true;
-	if (!table[row].set(options, value, &why)) {
+	if (!options_set(options, row, value, &why)) {
 		problem_set(problem, "%s in the environment: %s", name, why.text);
 		return false;
 	}

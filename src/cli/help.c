@@ -13,7 +13,7 @@ print_row(const struct option_row *row)
 {
 	char left[64];
 	int used = snprintf(left, sizeof left, row->letter ? "-%c" : "  ", row->letter);
-	for (int i = 0; i < 4 && row->names[i] != NULL; i++)
+	for (int i = 0; i < OPTION_NAMES && row->names[i] != NULL; i++)
 		used += snprintf(left + used, sizeof left - (size_t)used, "%s--%s",
 		    i > 0 || row->letter ? ", " : "  ", row->names[i]);
 	if (row->argument != NULL)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/advice.h"
 #include "cli/options_parts.h"
 
 static bool
@@ -25,6 +26,12 @@ take_shell_command(struct options *options, char **rest, struct problem *problem
 	return true;
 }
 
+static bool
+is_shell_option(const char *word)
+{
+	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+}
+
 bool
 operands_take(struct options *options, char **rest, struct problem *problem)
 {
@@ -38,18 +45,29 @@ operands_take(struct options *options, char **rest, struct problem *problem)
 		bool number = options->name[strspn(options->name, "0123456789")] == '\0';
 		problem_set(problem,
 		    number && options->name[0] != '\0'
-			? "no COMMAND after NAME '%s' (a descriptor cannot be locked: the lock is "
+			? "no COMMAND after NAME '%.80s' (a descriptor cannot be locked: the lock is "
 			  "on a server)"
-			: "no COMMAND after NAME '%s': dlock [OPTION]... NAME COMMAND [ARG]...",
+			: "no COMMAND after NAME '%.80s': dlock [OPTION]... NAME COMMAND [ARG]...",
 		    options->name);
 		return false;
 	}
-	if (strcmp(rest[0], "-c") == 0 || strcmp(rest[0], "--command") == 0)
+	if (is_shell_option(rest[0]))
 		return take_shell_command(options, rest + 1, problem);
-	if (strcmp(rest[0], "--") == 0)
+	if (strcmp(rest[0], "--") == 0) {
 		rest++;
-	if (rest[0] == NULL) {
-		problem_set(problem, "no COMMAND after NAME '%s' and --", options->name);
+		if (rest[0] == NULL) {
+			problem_set(problem, "no COMMAND after NAME and --");
+			return false;
+		}
+		if (is_shell_option(rest[0])) {
+			problem_set(problem,
+			    "'%s' after --: leave out the -- for a shell line, dlock NAME -c STRING "
+			    "(a program called so: ./%s)",
+			    rest[0], rest[0]);
+			return false;
+		}
+	} else if (rest[0][0] == '-' && rest[0][1] != '\0') {
+		advice_on_late_option(rest[0], problem);
 		return false;
 	}
 	options->command = rest;

@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options_parts.h"
@@ -39,16 +40,48 @@ options_are_settled(const struct options *options, size_t row)
 	return false;
 }
 
-enum option_source
-options_source(const struct options *options, const char *name)
+int
+options_find(const char *name, size_t length)
 {
 	size_t count;
 	const struct option_row *table = options_table(&count);
 	for (size_t i = 0; i < count; i++) {
-		if (table[i].names[0] != NULL && strcmp(table[i].names[0], name) == 0)
-			return options->source[i];
+		for (size_t k = 0; k < OPTION_NAMES && table[i].names[k] != NULL; k++) {
+			if (strlen(table[i].names[k]) == length &&
+			    strncmp(table[i].names[k], name, length) == 0)
+				return (int)i;
+		}
 	}
-	return SOURCE_DEFAULT;
+	return -1;
+}
+
+bool
+options_set(struct options *options, size_t row, const char *value, struct problem *problem)
+{
+	static struct options unused;
+	size_t count, length;
+	const struct option_row *table = options_table(&count);
+	char *copy, *password;
+	if (table[row].set(options, value, problem))
+		return true;
+	/* Sentences quote values, and a URL may have been given to --wait. */
+	copy = value ? strdup(value) : NULL;
+	password = copy ? url_find_password(copy, &length) : NULL;
+	if (password != NULL) {
+		memset(password, '*', length);
+		options_set_defaults(&unused);
+		if (table[row].set(&unused, copy, problem))
+			problem_set(problem, "a bad value"); /* it was the password */
+	}
+	free(copy);
+	return false;
+}
+
+enum option_source
+options_source(const struct options *options, const char *name)
+{
+	int row = options_find(name, strlen(name));
+	return row < 0 ? SOURCE_DEFAULT : options->source[row];
 }
 
 /* What follows from others where it was not given. */
@@ -82,7 +115,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_CONFIG_ERROR;
 	if (!options->has_server) {
 		problem_set(problem,
-		    "no server named: give -S redis://host, or set DLOCK_SERVER or REDIS_URL");
+		    "no server named: give -S redis://localhost:6379, or set DLOCK_SERVER or REDIS_URL, "
+		    "or write server = URL into the config file");
 		return OPTIONS_CONFIG_ERROR;
 	}
 	settle_the_rest(options);

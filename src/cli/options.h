@@ -81,12 +81,14 @@ enum option_trait {
 	OPTION_GROUPS = 0xff00,
 };
 
+#define OPTION_NAMES 4
+
 /* Which option: a row of the table. */
 struct option_row {
-	char letter;                /* 0: none */
-	const char *names[4];       /* long ones, the first is the main one; NULL-terminated */
-	const char *argument;       /* how --help calls it; NULL: none */
-	const char *environment[2]; /* variables that stand for it */
+	char letter;                     /* 0: none */
+	const char *names[OPTION_NAMES]; /* long ones, the first is the main one; NULL-terminated */
+	const char *argument;            /* how --help calls it; NULL: none */
+	const char *environment[2];      /* variables that stand for it */
 	const char *help;
 	/* Takes the value (NULL without an argument). False and a sentence that says what would be
 	 * right. */

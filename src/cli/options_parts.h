@@ -26,6 +26,14 @@ environment_parse(struct options *options, struct problem *problem);
 bool
 config_file_parse(struct options *options, struct problem *problem);
 
+/* The row with that long name, all of it; -1: there is none. */
+int
+options_find(const char *name, size_t length);
+
+/* Gives a row its value. The problem quotes no password of a URL, wherever that was put. */
+bool
+options_set(struct options *options, size_t row, const char *value, struct problem *problem);
+
 /* Has a source, whichever it is, given this row, or another that sets the same? */
 bool
 options_are_settled(const struct options *options, size_t row);

@@ -10,6 +10,8 @@
 
 #define FENCE_BELOW (INT64_C(1) << 53)
 #define LABEL_MAX 255
+#define SEVERAL_SERVERS                                                                            \
+	"more than one server: a lock on several (a quorum) is not in this version of dlock"
 
 static bool
 set_nonblock(struct options *options, const char *value, struct problem *problem)
@@ -51,9 +53,15 @@ set_ttl(struct options *options, const char *value, struct problem *problem)
 {
 	if (!value_parse_duration(value, &options->ttl_ns, problem))
 		return false;
-	if (options->ttl_ns < LEASE_TTL_LEAST || options->ttl_ns > LEASE_TTL_MOST) {
+	if (options->ttl_ns < LEASE_TTL_LEAST) {
 		problem_set(problem,
-		    "not a TTL from 1s to 30d: '%s' (a shorter one cannot be renewed in time)",
+		    "not a TTL from 1s to 30d: '%.64s' is too short to be renewed in time", value);
+		return false;
+	}
+	if (options->ttl_ns > LEASE_TTL_MOST) {
+		problem_set(problem,
+		    "not a TTL from 1s to 30d: '%.64s' is longer (for so long a dead holder would "
+		    "block the others)",
 		    value);
 		return false;
 	}
@@ -77,7 +85,7 @@ static bool
 set_on_lost(struct options *options, const char *value, struct problem *problem)
 {
 	if (strcmp(value, "kill") != 0 && strcmp(value, "signal") != 0) {
-		problem_set(problem, "neither 'kill' nor 'signal': '%s'", value);
+		problem_set(problem, "neither 'kill' nor 'signal': '%.64s'", value);
 		return false;
 	}
 	options->on_lost = value[0] == 'k' ? ON_LOST_KILL : ON_LOST_SIGNAL;
@@ -90,7 +98,7 @@ set_at_least(struct options *options, const char *value, struct problem *problem
 	if (!value_parse_duration(value, &options->at_least_ns, problem))
 		return false;
 	if (options->at_least_ns > LEASE_TTL_MOST) {
-		problem_set(problem, "longer than 30d: '%s'", value);
+		problem_set(problem, "longer than 30d: '%.64s'", value);
 		return false;
 	}
 	return true;
@@ -125,7 +133,7 @@ static bool
 set_fence(struct options *options, const char *value, struct problem *problem)
 {
 	if (strcmp(value, "clock") != 0 && strcmp(value, "counter") != 0) {
-		problem_set(problem, "neither 'clock' nor 'counter': '%s'", value);
+		problem_set(problem, "neither 'clock' nor 'counter': '%.64s'", value);
 		return false;
 	}
 	options->fence_mode = strcmp(value, "clock") == 0 ? FENCE_CLOCK : FENCE_COUNTER;
@@ -142,7 +150,8 @@ static bool
 set_label(struct options *options, const char *value, struct problem *problem)
 {
 	if (strlen(value) > LABEL_MAX) {
-		problem_set(problem, "longer than %d bytes", LABEL_MAX);
+		problem_set(problem, "a label has at most %d bytes, not %zu", LABEL_MAX,
+		    strlen(value));
 		return false;
 	}
 	options->label = value;
@@ -160,8 +169,13 @@ static bool
 parse_server(struct options *options, const char *value, enum url_unknown_keys unknown,
     struct problem *problem)
 {
-	if (strpbrk(value, " \t\n") != NULL) {
-		problem_set(problem, "one server URL only, without blanks (%%20 in a path)");
+	const char *blank = strpbrk(value, " \t\n");
+	if (blank != NULL && strstr(blank, "://") != NULL) {
+		problem_set(problem, SEVERAL_SERVERS);
+		return false;
+	}
+	if (blank != NULL) {
+		problem_set(problem, "a blank in the server URL: write %%20 for it");
 		return false;
 	}
 	options->has_server = true;
@@ -172,7 +186,7 @@ static bool
 set_server(struct options *options, const char *value, struct problem *problem)
 {
 	if (options->has_server) {
-		problem_set(problem, "one server only: it was given twice");
+		problem_set(problem, SEVERAL_SERVERS);
 		return false;
 	}
 	return parse_server(options, value, URL_REFUSE_UNKNOWN_KEYS, problem);

@@ -9,6 +9,11 @@
 #include "base/values.h"
 
 #define SCHEMES "redis://, unix://"
+#define EXAMPLE "redis://localhost:6379"
+#define UNIX_EXAMPLE "unix:///path/to.sock"
+#define QUERY_KEYS "db, connect-timeout"
+#define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:%"
+#define KEY_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 #define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
 
 /* A run of the text that is being taken apart. */
@@ -60,12 +65,26 @@ parse_number(struct span digits, int least, int most, const char *what, int *num
 	if (fits)
 		snprintf(text, sizeof text, "%.*s", (int)digits.length, digits.start);
 	if (!fits || !value_parse_count(text, least, most, &value, &ignored)) {
-		problem_set(problem, "bad %s in the server URL: not a number from %d to %d", what,
-		    least, most);
+		problem_set(problem,
+		    "bad %s in the server URL: not a number from %d to %d, as in " EXAMPLE "/0",
+		    what, least, most);
 		return false;
 	}
 	*number = (int)value;
 	return true;
+}
+
+/* Only what a key is made of is kept: the rest may be a secret. */
+static void
+note_ignored(struct url *url, struct span key)
+{
+	size_t used = strlen(url->ignored);
+	bool shown = key.length > 0 && key.length <= 40;
+	for (size_t i = 0; i < key.length && shown; i++)
+		shown = strchr(KEY_BYTES, key.start[i]) != NULL;
+	if (shown)
+		snprintf(url->ignored + used, sizeof url->ignored - used, "%s%.*s",
+		    used ? ", " : "", (int)key.length, key.start);
 }
 
 static bool
@@ -85,10 +104,11 @@ parse_query_item(struct url *url, struct span key, struct span value, enum url_u
 		}
 		return true;
 	}
-	if (unknown == URL_IGNORE_UNKNOWN_KEYS)
+	if (unknown == URL_IGNORE_UNKNOWN_KEYS) {
+		note_ignored(url, key);
 		return true;
-	problem_set(problem,
-	    "unknown key '%.*s' in the server URL (there are: db, connect-timeout)",
+	}
+	problem_set(problem, "unknown key '%.*s' in the server URL (there are: " QUERY_KEYS ")",
 	    (int)(key.length < 40 ? key.length : 40), key.start);
 	return false;
 }
@@ -125,6 +145,21 @@ parse_login(struct url *url, struct span login, struct problem *problem)
 	    (struct span){colon + 1, login.length - user.length - 1}, "password", problem);
 }
 
+/* What no name or address can have would be looked up for nothing. Bytes of UTF-8 may be: the
+ * resolver knows. */
+static bool
+check_host(const char *host, struct problem *problem)
+{
+	for (; *host != '\0'; host++) {
+		if ((unsigned char)*host < 0x80 && strchr(HOST_BYTES, *host) == NULL) {
+			problem_set(problem,
+			    "bad host in the server URL: a name or an address, as in " EXAMPLE);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* host[:port] or [address][:port] */
 static bool
 parse_host(struct url *url, struct span place, struct problem *problem)
@@ -133,6 +168,11 @@ parse_host(struct url *url, struct span place, struct problem *problem)
 	const char *end = place.start + place.length;
 	const char *after;
 
+	if (memchr(place.start, ',', place.length) != NULL) {
+		problem_set(problem,
+		    "more than one host in the server URL: that is not in this version of dlock");
+		return false;
+	}
 	if (place.length > 0 && place.start[0] == '[') {
 		const char *close = memchr(place.start, ']', place.length);
 		if (close == NULL) {
@@ -154,14 +194,15 @@ parse_host(struct url *url, struct span place, struct problem *problem)
 		}
 	}
 	if (host.length == 0) {
-		problem_set(problem, "no host in the server URL (redis://host[:port][/db])");
+		problem_set(problem, "no host in the server URL, as in " EXAMPLE);
 		return false;
 	}
 	if (after < end && *after != ':') {
 		problem_set(problem, "only :port may follow the ] in the server URL");
 		return false;
 	}
-	if (!decode(url->host, sizeof url->host, host, "host", problem))
+	if (!decode(url->host, sizeof url->host, host, "host", problem) ||
+	    !check_host(url->host, problem))
 		return false;
 	if (after == end)
 		return true;
@@ -210,14 +251,71 @@ parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
     struct problem *problem)
 {
 	size_t length = strcspn(rest, "?");
+	if (memchr(rest, '@', strcspn(rest, "/")) != NULL) {
+		problem_set(problem,
+		    "a unix:// URL has no user or password: " UNIX_EXAMPLE ", and the password in "
+		    "--password-file, --password-command or DLOCK_PASSWORD");
+		return false;
+	}
 	if (rest[0] != '/') {
-		problem_set(problem, "the socket's path must be absolute: unix:///path/to.sock");
+		problem_set(problem,
+		    "the socket's path must be absolute, with three slashes: " UNIX_EXAMPLE);
 		return false;
 	}
 	if (!decode(url->path, sizeof url->path, (struct span){rest, length}, "path", problem))
 		return false;
 	rest += length;
 	return *rest != '?' || parse_query(url, rest + 1, unknown, problem);
+}
+
+/* Engines and spellings that people come with. */
+static const struct {
+	const char *scheme, *advice;
+} other_schemes[] = {
+    /* Never in clear: who writes rediss means it. */
+    {"rediss", "this dlock has no TLS and will not connect to a rediss:// server in clear"},
+    {"valkeys", "this dlock has no TLS and will not connect to a valkeys:// server in clear"},
+    {"redis+sentinel", "redis+sentinel:// is not in this version of dlock"},
+    {"rediss+sentinel", "rediss+sentinel:// is not in this version of dlock"},
+    {"redis+cluster", "redis+cluster:// is not in this version of dlock"},
+    {"rediss+cluster", "rediss+cluster:// is not in this version of dlock"},
+    {"postgres", "postgres:// is not in this version of dlock"},
+    {"postgresql", "postgresql:// is not in this version of dlock"},
+    {"valkey", "a Valkey server is named by redis:// too"},
+    {"redis+socket", "a Unix socket is named by " UNIX_EXAMPLE},
+    {"redis-socket", "a Unix socket is named by " UNIX_EXAMPLE},
+    {"redis+unix", "a Unix socket is named by " UNIX_EXAMPLE},
+};
+
+static void
+refuse_scheme(const char *text, struct problem *problem)
+{
+	size_t length = strspn(text, SCHEME_BYTES);
+	bool has_slashes = strncmp(text + length, "://", 3) == 0;
+	if (!has_slashes && strncmp(text, "unix:", 5) == 0) {
+		problem_set(problem,
+		    "slashes are missing behind unix: in the server URL, as in " UNIX_EXAMPLE);
+		return;
+	}
+	if (!has_slashes && strncmp(text, "redis:", 6) == 0) {
+		problem_set(problem,
+		    "slashes are missing behind redis: in the server URL, as in " EXAMPLE);
+		return;
+	}
+	if (!has_slashes) {
+		problem_set(problem,
+		    "no scheme in front of the server URL, as in " EXAMPLE " or " UNIX_EXAMPLE);
+		return;
+	}
+	for (size_t i = 0; i < sizeof other_schemes / sizeof *other_schemes; i++) {
+		if (strlen(other_schemes[i].scheme) == length &&
+		    strncmp(other_schemes[i].scheme, text, length) == 0) {
+			problem_set(problem, "%s (schemes: " SCHEMES ")", other_schemes[i].advice);
+			return;
+		}
+	}
+	problem_set(problem, "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
+	    (int)(length < 40 ? length : 40), text);
 }
 
 bool
@@ -232,20 +330,7 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 		url->scheme = URL_UNIX;
 		return parse_unix(url, text + 7, unknown, problem);
 	}
-	if (strncmp(text, "rediss://", 9) == 0) {
-		/* Never in clear: who writes rediss means it. */
-		problem_set(problem,
-		    "this dlock has no TLS and will not connect to a rediss:// "
-		    "server in clear (schemes: " SCHEMES ")");
-		return false;
-	}
-	size_t scheme = strspn(text, SCHEME_BYTES);
-	if (strncmp(text + scheme, "://", 3) != 0)
-		problem_set(problem, "not a server URL: no scheme in front (schemes: " SCHEMES ")");
-	else
-		problem_set(problem,
-		    "unknown scheme '%.*s' in the server URL (schemes: " SCHEMES ")",
-		    (int)(scheme < 40 ? scheme : 40), text);
+	refuse_scheme(text, problem);
 	return false;
 }
 

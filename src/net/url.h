@@ -32,6 +32,7 @@ struct url {
 	char path[108]; /* of the socket: what sockaddr_un holds */
 	int db;
 	int64_t connect_timeout_ns; /* from ?connect-timeout=; 0: not given */
+	char ignored[128];          /* names of the query's keys that were ignored, for people */
 };
 
 /* How strictly a query string is read: REDIS_URL is shared with other programs and may carry

@@ -1,0 +1,146 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* net/url: server URLs that are refused, each with a sentence that helps and quotes no password. */
+#include <string.h>
+
+#include "net/url.h"
+#include "tap.h"
+
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+static const struct {
+	const char *text, *why;
+} bad_urls[] = {
+    /* Never in clear, whatever else may be wrong with it. */
+    {"rediss://db1", "TLS"},
+    {"rediss://ann:hush@db1:6380/0", "TLS"},
+    /* Any other scheme: with the list of those there are. */
+    {"http://db1", "unknown scheme 'http'"},
+    {"http://db1", "redis://, unix://"},
+    {"redis+sentinel://db1/main", "redis+sentinel:// is not in this version"},
+    {"redis+sentinel://db1/main", "redis://, unix://"},
+    {"rediss+cluster://db1", "rediss+cluster:// is not in this version"},
+    {"postgres://db1", "postgres:// is not in this version"},
+    {"postgresql://ann:hush@db1/app", "postgresql:// is not in this version"},
+    {"valkey://db1", "redis:// too"},
+    {"valkeys://db1", "TLS"},
+    {"redis+socket:///run/r", "unix:///path/to.sock"},
+    {"redisss://db1", "unknown scheme 'redisss'"},
+    {"redis+://db1", "unknown scheme 'redis+'"},
+    {"REDIS+x://db1", "unknown scheme"},
+    {"://db1", "unknown scheme ''"},
+    {"", "no scheme"},
+    {"db1", "no scheme"},
+    {"db1:6379", "no scheme"},
+    {"db1", "as in redis://localhost:6379"},
+    {"redis:/db1", "slashes are missing behind redis:"},
+    {"redis:db1", "redis://localhost:6379"},
+    {"redis:", "slashes are missing"},
+    {"unix:/run/redis.sock", "slashes are missing behind unix:"},
+    {"unix:/run/redis.sock", "unix:///path/to.sock"},
+    {"unix:run", "slashes are missing"},
+    {"localhost:6379", "as in redis://localhost:6379"},
+    {"/run/redis.sock", "no scheme"},
+    /* Host and port. */
+    {"redis://", "no host"},
+    {"redis:///0", "no host"},
+    {"redis://:6379", "no host"},
+    {"redis://ann:hush@", "no host"},
+    {"redis://ann:hush@:6379", "no host"},
+    {"redis://[]:6379", "no host"},
+    {"redis://[::1", "no closing ]"},
+    {"redis://[::1/0", "no closing ]"},
+    {"redis://[::1]6379", "may follow the ]"},
+    {"redis://[::1]x:6379", "may follow the ]"},
+    {"redis://::1", "in brackets"},
+    {"redis://fe80::1:6379", "in brackets"},
+    {"redis://db 1", "bad host"},
+    {"redis://db%201", "bad host"},
+    {"redis://db1\t", "bad host"},
+    {"redis://db1#x", "bad host"},
+    {"redis://db1,db2", "more than one host"},
+    {"redis://db1:7000,db2:7000", "more than one host"},
+    {"redis://<host>", "bad host"},
+    {"redis://ann:hush@db1#hush", "bad host"},
+    {"redis://db1\\x", "bad host"},
+    {"redis://db1:0", "bad port"},
+    {"redis://db1:x", "as in redis://localhost:6379/0"},
+    {"redis://db1:65536", "bad port"},
+    {"redis://db1:-1", "bad port"},
+    {"redis://db1:+1", "bad port"},
+    {"redis://db1:", "bad port"},
+    {"redis://db1:63x9", "bad port"},
+    {"redis://db1:99999999999999999999", "bad port"},
+    {"redis://db1:4294973675", "bad port"}, /* 2^32 + 6379 */
+    /* Numbers that end long after where an implementation might stop to read. */
+    {"redis://db1:000000000006379x", "bad port"},
+    {"redis://db1:000000000000000000000000006379x", "bad port"},
+    {"redis://db1/000000000000000x", "bad db"},
+    {"redis://db1/x", "bad db"},
+    {"redis://db1/-1", "bad db"},
+    {"redis://db1/1/2", "bad db"},
+    {"redis://db1/2147483648", "bad db"},
+    {"redis://db1/99999999999999999999", "bad db"},
+    {"redis://db1?db=", "bad db"},
+    {"redis://db1?db", "bad db"},
+    {"redis://db1?db=x", "bad db"},
+    /* Percent-encoding. */
+    {"redis://ann:hush%@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%4@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%4g@db1", "percent-encoding in the password"},
+    {"redis://ann:hush%g4@db1", "percent-encoding in the password"},
+    {"redis://ann:%00hush@db1", "percent-encoding in the password"},
+    {"redis://a%nn@db1", "percent-encoding in the user"},
+    {"redis://a%00@db1", "percent-encoding in the user"},
+    {"redis://db%", "percent-encoding in the host"},
+    {"unix:///run/%zz", "percent-encoding in the path"},
+    {"unix:///run/%00", "percent-encoding in the path"},
+    /* Unix sockets. */
+    {"unix://run/redis.sock", "absolute"},
+    {"unix://", "absolute"},
+    {"unix://?db=1", "absolute"},
+    {"unix://ann:hush@/run/redis.sock", "--password-file"},
+    {"unix://:hush@/run/redis.sock", "no user or password"},
+    {"unix://ann@run", "no user or password"},
+    {"unix:///" HUNDRED "aaaaaaaa", "path in the server URL is too long"},
+    /* Too long. */
+    {"redis://" HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaa", "host in the server URL is too long"},
+    {"redis://" HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaa@h",
+	"user in the server URL is too long"},
+    {"redis://:" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED TEN "aa@h",
+	"password in the server URL is too long"},
+    /* The query. */
+    {"redis://db1?nonsense=1", "unknown key 'nonsense'"},
+    {"redis://db1?DB=1", "unknown key 'DB'"},
+    {"redis://db1?dbx=1", "unknown key 'dbx'"},
+    {"redis://db1?d=1", "unknown key 'd'"},
+    {"redis://db1?connect-timeouts=1", "unknown key 'connect-timeouts'"},
+    {"redis://db1?connect-timeout=soon", "bad connect-timeout"},
+    {"redis://db1?connect-timeout=", "bad connect-timeout"},
+    {"redis://db1?connect-timeout=-1", "bad connect-timeout"},
+    {"unix:///r?nonsense", "unknown key 'nonsense'"},
+};
+
+int
+main(void)
+{
+	for (size_t i = 0; i < COUNT_OF(bad_urls); i++) {
+		struct url url;
+		struct problem problem = {.text = ""};
+		tap_case("refused: %s: %s", bad_urls[i].why, bad_urls[i].text);
+		CHECK(!url_parse(&url, bad_urls[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem));
+		CHECK_HAS(problem.text, bad_urls[i].why);
+		CHECK_HAS_NOT(problem.text, "hush");
+	}
+	tap_case("what is as long as it may be is taken");
+	struct url url;
+	struct problem problem;
+	CHECK(url_parse(&url, "unix:///" HUNDRED "aaaaaa", URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT((int64_t)strlen(url.path), 107);
+	CHECK(url_parse(&url, "redis://:" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED TEN "a@h",
+	    URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_INT((int64_t)strlen(url.password), 511);
+	return tap_end();
+}

@@ -30,15 +30,38 @@ wait_until(const struct lock *lock)
 	return instant_plus(lock->asked_at, lock->settings.wait_ns);
 }
 
-void
-lock_try_acquire(struct lock *lock)
+/* While a try is under way -w may end. What may be ours already is waited for a little longer, as
+ * long as for any answer, also by -n; but for that -n is bounded by the limits of its requests. */
+static struct instant
+end_of_try(const struct lock *lock, struct instant now)
 {
-	lock->due = INSTANT_NEVER;
-	/* While it is under way, -w may end. What may be ours already is waited for a little
-	 * longer: as long as any answer. */
-	if (lock->contacted && !lock->in_doubt)
-		lock->due = instant_plus(wait_until(lock), OVERTIME);
+	struct instant end = wait_until(lock);
+	if (lock->in_doubt) {
+		struct instant answer =
+		    instant_plus(now, lease_request_limit(&lock->settings.terms));
+		end = end.ns > answer.ns ? end : answer;
+	} else if (!lock->contacted && lock->settings.wait_ns == 0) {
+		return INSTANT_NEVER;
+	}
+	return instant_plus(end, OVERTIME);
+}
+
+void
+lock_try_acquire(struct lock *lock, struct instant now)
+{
+	lock->due = end_of_try(lock, now);
 	lock_ask(lock, STORE_ACQUIRE, INSTANT_NEVER);
+}
+
+/* The time of a try is over. */
+void
+lock_end_try(struct lock *lock, struct instant now)
+{
+	/* Only a server that said so a moment ago makes it a conflict. */
+	bool conflict = lock->contacted && lock->failures == 0 && !lock->in_doubt;
+	if (!conflict && lock->problem.text[0] == '\0')
+		problem_set(&lock->problem, "no answer in time");
+	lock_leave(lock, conflict ? OUTCOME_HELD : OUTCOME_UNREACHABLE, now);
 }
 
 void
@@ -51,7 +74,7 @@ lock_acquire(struct lock *lock, struct instant now)
 	lock->state = LOCK_ASKING;
 	lock->pause_ns = POLL_FIRST;
 	lock_end_trouble(lock);
-	lock_try_acquire(lock);
+	lock_try_acquire(lock, now);
 }
 
 void
@@ -62,9 +85,17 @@ lock_fail(struct lock *lock, enum outcome failure, struct instant now)
 	lock_change(lock, LOCK_FAILED, now);
 }
 
-/* Ends acquiring for the reason given; undoes first what may have been done. */
-void
-lock_leave(struct lock *lock, enum outcome failure, struct instant now)
+static void
+undo(struct lock *lock)
+{
+	lock->due = lock->release_until;
+	lock_ask(lock, STORE_RELEASE, lock->release_until);
+}
+
+/* Ends acquiring for the reason given; undoes first what may have been done, for `limit_ns` at
+ * most. */
+static void
+leave(struct lock *lock, enum outcome failure, int64_t limit_ns, struct instant now)
 {
 	lock->failure = failure;
 	if (!lock->in_doubt && !lock->busy) {
@@ -73,19 +104,70 @@ lock_leave(struct lock *lock, enum outcome failure, struct instant now)
 	}
 	lock->state = LOCK_LEAVING;
 	lock->rest_ns = 0;
-	lock->due = instant_plus(now, LOCK_LEAVE_LIMIT);
-	lock_ask(lock, STORE_RELEASE, lock->due);
+	lock->failures = 0;
+	lock->release_until = instant_plus(now, limit_ns);
+	undo(lock);
+}
+
+void
+lock_leave(struct lock *lock, enum outcome failure, struct instant now)
+{
+	/* What is only under way is undone by the request behind it on the same connection: that
+	 * was sent, whether its answer is waited for or not. In doubt a connection has failed. */
+	leave(lock, failure,
+	    lock->in_doubt ? lease_request_limit(&lock->settings.terms) : LOCK_LEAVE_LIMIT, now);
 }
 
 void
 lock_give_up(struct lock *lock, struct instant now)
 {
 	if (lock->state == LOCK_ASKING || lock->state == LOCK_WAITING) {
-		lock_leave(lock, OUTCOME_HELD, now);
+		leave(lock, OUTCOME_HELD, LOCK_LEAVE_LIMIT, now);
+	} else if (lock->state == LOCK_LEAVING) {
+		lock->release_until =
+		    instant_earlier(lock->release_until, instant_plus(now, LOCK_LEAVE_LIMIT));
+		lock->due = instant_earlier(lock->due, lock->release_until);
 	} else if (lock->state == LOCK_HELD) {
 		lock_release(lock, now, 0);
 		lock->release_until = instant_plus(now, LOCK_LEAVE_LIMIT);
 		lock->due = lock->release_until;
+	}
+}
+
+void
+lock_on_undo_answer(struct lock *lock, const struct store_answer *answer)
+{
+	struct instant next;
+	switch (answer->outcome) {
+	case OUTCOME_OK:
+	case OUTCOME_LOST:
+	case OUTCOME_HELD:
+	case OUTCOME_DENIED:
+		lock_fail(lock, lock->failure, answer->received_at);
+		return;
+	case OUTCOME_UNREACHABLE:
+	case OUTCOME_REFUSED:
+	case OUTCOME_UNKNOWN:
+		break;
+	}
+	/* Why acquiring failed is in lock->problem, and stays there. */
+	lock->failures++;
+	next = instant_plus(answer->received_at, lock_retry_pause(lock));
+	if (next.ns >= lock->release_until.ns)
+		lock_fail(lock, lock->failure, answer->received_at);
+	else
+		lock->due = next;
+}
+
+void
+lock_tick_leaving(struct lock *lock, struct instant now)
+{
+	if (instant_reached(lock->release_until, now)) {
+		lock->store->operations->close(lock->store);
+		lock->busy = false;
+		lock_fail(lock, lock->failure, now);
+	} else if (!lock->busy) {
+		undo(lock);
 	}
 }
 
@@ -167,7 +249,7 @@ lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer)
 		if (instant_reached(lease_renew_at(terms, answer->sent_at), answer->received_at)) {
 			/* Ours, but old: confirm it afresh before anything runs. */
 			lock->in_doubt = true;
-			lock_try_acquire(lock);
+			lock_try_acquire(lock, answer->received_at);
 			return;
 		}
 		become_holder(lock, answer);

@@ -135,7 +135,7 @@ on_answered(void *context, const struct store_answer *answer)
 		lock_on_release_answer(lock, answer);
 		break;
 	case LOCK_LEAVING:
-		lock_fail(lock, lock->failure, answer->received_at);
+		lock_on_undo_answer(lock, answer);
 		break;
 	case LOCK_IDLE:
 	case LOCK_RELEASED:
@@ -159,12 +159,10 @@ lock_tick(struct lock *lock, struct instant now)
 	switch (lock->state) {
 	case LOCK_ASKING:
 	case LOCK_WAITING:
-		/* A try at a server that had failed before is no conflict. */
 		if (lock->busy)
-			lock_leave(lock, lock->failures > 0 ? OUTCOME_UNREACHABLE : OUTCOME_HELD,
-			    now);
+			lock_end_try(lock, now);
 		else
-			lock_try_acquire(lock);
+			lock_try_acquire(lock, now);
 		break;
 	case LOCK_HELD:
 	case LOCK_DOUBTFUL:
@@ -174,9 +172,7 @@ lock_tick(struct lock *lock, struct instant now)
 		lock_tick_releasing(lock, now);
 		break;
 	case LOCK_LEAVING:
-		lock->store->operations->close(lock->store);
-		lock->busy = false;
-		lock_fail(lock, lock->failure, now);
+		lock_tick_leaving(lock, now);
 		break;
 	case LOCK_LOST:
 		if (lock->release_waits)

@@ -97,8 +97,8 @@ struct lock {
 	enum outcome failure;   /* FAILED: HELD is the conflict */
 	struct problem problem; /* of the last failure */
 
-	bool release_waits; /* for the explanation of a loss */
-	struct instant release_until;
+	bool release_waits;           /* for the explanation of a loss */
+	struct instant release_until; /* RELEASING, LEAVING: when it is given up */
 	int64_t rest_ns;
 	bool release_in_doubt;
 	enum lock_release released;

@@ -36,7 +36,9 @@ lock_retry_pause(const struct lock *lock);
 /* -- acquiring.c ------------------------------------------------------------------------------ */
 
 void
-lock_try_acquire(struct lock *lock);
+lock_try_acquire(struct lock *lock, struct instant now);
+void
+lock_end_try(struct lock *lock, struct instant now);
 void
 lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer);
 
@@ -45,6 +47,12 @@ void
 lock_leave(struct lock *lock, enum outcome failure, struct instant now);
 void
 lock_fail(struct lock *lock, enum outcome failure, struct instant now);
+
+/* LEAVING: the answer to the release that undoes, and the time for it. */
+void
+lock_on_undo_answer(struct lock *lock, const struct store_answer *answer);
+void
+lock_tick_leaving(struct lock *lock, struct instant now);
 
 /* -- holding.c -------------------------------------------------------------------------------- */
 

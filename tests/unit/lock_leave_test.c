@@ -1,0 +1,155 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* lock/: undoing an acquire of which nobody knows whether it was executed. */
+#include "lock_bench.h"
+#include "tap.h"
+
+static struct bench bench;
+
+/* -n, the answers to both acquires lost: the release that undoes them is under way. */
+static void
+leave_in_doubt(void)
+{
+	bench_acquire(&bench, 30 * S, 0);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 0);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+}
+
+static void
+check_failed(enum outcome failure)
+{
+	CHECK_INT(bench.lock.state, LOCK_FAILED);
+	CHECK_INT(bench.lock.failure, failure);
+	CHECK_INT(lock_due(&bench.lock).ns, INT64_MAX);
+	CHECK_INT(bench.store.overlaps, 0);
+	CHECK_INT(bench.store.started[STORE_ACQUIRE], 2);
+}
+
+static void
+test_patience(void)
+{
+	tap_case("in doubt the undoing is waited for up to 2 s, a line across the world");
+	leave_in_doubt();
+	bench_pass(&bench, 1900 * MS);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_answer(&bench, OUTCOME_OK);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("and not longer");
+	leave_in_doubt();
+	bench_pass(&bench, 2 * S - 1);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_pass(&bench, 1);
+	CHECK_INT(bench.store.closed, 1);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("a signal cuts that short: 80 ms");
+	leave_in_doubt();
+	bench_pass(&bench, 1 * S);
+	lock_give_up(&bench.lock, bench.now);
+	bench_pass(&bench, 80 * MS - 1);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_pass(&bench, 1);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("but does not make it longer");
+	leave_in_doubt();
+	bench_pass(&bench, 1990 * MS);
+	lock_give_up(&bench.lock, bench.now);
+	bench_pass(&bench, 10 * MS);
+	check_failed(OUTCOME_UNREACHABLE);
+}
+
+static void
+test_again(void)
+{
+	static const enum outcome again[] = {OUTCOME_UNREACHABLE, OUTCOME_REFUSED, OUTCOME_UNKNOWN};
+	for (size_t i = 0; i < COUNT_OF(again); i++) {
+		tap_case(
+		    "an undoing that fails is tried again, at once and then spaced: outcome %d",
+		    (int)again[i]);
+		leave_in_doubt();
+		bench_answer(&bench, again[i]);
+		bench_pass(&bench, 0);
+		CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+		bench_answer(&bench, again[i]);
+		bench_pass(&bench, 49 * MS);
+		CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+		bench_pass(&bench, 1 * MS);
+		CHECK_INT(bench.store.started[STORE_RELEASE], 3);
+		bench_answer(&bench, OUTCOME_LOST);
+		check_failed(OUTCOME_UNREACHABLE);
+	}
+
+	tap_case("not for ever: no try after 2 s");
+	leave_in_doubt();
+	struct instant start = bench.now;
+	while (bench.lock.state == LOCK_LEAVING && bench.store.total < 100) {
+		if (bench.store.under_way)
+			bench_answer(&bench, OUTCOME_UNREACHABLE);
+		else
+			bench_pass(&bench, 10 * MS);
+	}
+	CHECK(instant_between(start, bench.now) <= 2 * S);
+	CHECK(bench.store.total < 20);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("given up by a signal while the answer is awaited: tried again within 80 ms");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	bench_pass(&bench, 20 * MS);
+	lock_give_up(&bench.lock, bench.now);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 0);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.state, LOCK_FAILED);
+
+	tap_case("-w ends while an acquire is asked for again: as long as one answer takes");
+	bench_acquire(&bench, 30 * S, 1 * S);
+	bench_pass(&bench, 900 * MS);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 0);
+	CHECK(bench_is_asked(&bench, STORE_ACQUIRE));
+	bench_pass(&bench, 2050 * MS - 1);
+	CHECK_INT(bench.lock.state, LOCK_ASKING);
+	bench_pass(&bench, 1);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	bench_answer(&bench, OUTCOME_OK);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("a grant that has grown old is confirmed also when -w is over");
+	bench_hold(&bench, 30 * S);
+	bench.lock.settings.wait_ns = 1 * S;
+	bench.now = instant_plus(bench.now, 11 * S);
+	lock_acquire(&bench.lock, bench.now);
+	bench_pass(&bench, 1 * S);
+	CHECK(bench_is_asked(&bench, STORE_ACQUIRE));
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.state, LOCK_HELD);
+
+	tap_case("a denial, or who holds it now, ends it");
+	leave_in_doubt();
+	bench_answer(&bench, OUTCOME_DENIED);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("why the acquire failed is still known afterwards");
+	leave_in_doubt();
+	problem_set(&bench.lock.problem, "the first reason");
+	bench_answer(&bench, OUTCOME_UNREACHABLE);
+	bench_pass(&bench, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_TEXT(bench.lock.problem.text, "the first reason");
+}
+
+int
+main(void)
+{
+	test_patience();
+	test_again();
+	return tap_end();
+}

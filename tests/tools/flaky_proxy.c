@@ -15,49 +15,57 @@
  *     reset              every connection ends with a RST; new ones work
  *     refuse             connections go on, new ones are refused
  *     answer-once TEXT   the next request is not passed on: TEXT is its answer
- *     on COMMAND ORDER   ORDER comes into force when the next request that begins with COMMAND, say
- *                        EVAL, arrives, before anything is done with it
- *     pass               all is well again; what a blackhole held back is delivered now
+ *     on WHAT ORDER      ORDER comes into force when the next request that begins with WHAT arrives,
+ *                        before anything is done with it. WHAT is a command, say EVAL, or the name of
+ *                        a script of dlock: ACQUIRE, RENEW, RELEASE
+ *     every WHAT ORDER   the same with each one until `pass`
+ *     stop PID           that process stands still
+ *     pass               all is well again; what was held back is delivered now
  *
- * LOG gets a line for each piece of request passed on (or answered here): the BOOTTIME in
- * nanoseconds, the number of the connection, how many bytes, the name of its first command.
+ * and, for `on` and `every`, what befalls the one connection that the request came on; the request
+ * itself reaches the server, but for `keep`:
  *
- * One poll loop. Ends with its parent's order "quit", or by itself after ten minutes.
+ *     here drop          its answers are thrown away from now on, and it stays open
+ *     here half          its next answer comes to the half, and then nothing
+ *     here cut           instead of its next answer comes a RST
+ *     here end           instead of its next answer comes an orderly end
+ *     here delay MS      its answers come MS later
+ *     here keep          its requests are held back, answers are not, until `pass`
+ *
+ * LOG gets a line for each piece of request that arrives: the BOOTTIME in nanoseconds, the number of
+ * the connection, how many bytes, the name of its first command or of dlock's script; a line `... 0
+ * !FAULT` when a fault strikes that connection, and one `... 0 !closed` when the client has closed it.
+ *
+ * Ends with the order "quit", or by itself after ten minutes.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "proxy_half.h"
+#include "proxy_request.h"
+#include "proxy_sockets.h"
+#include "stop_process.h"
 
 #define MAX_PAIRS 64
-#define NO_TIME (-1LL)
 
-struct chunk {
-	struct chunk *next;
-	long long due_ns;
-	size_t len;
-	char data[];
+enum fault {
+	FAULT_NONE,
+	FAULT_DROP,
+	FAULT_HALF,
+	FAULT_CUT,
+	FAULT_END,
+	FAULT_DELAY,
+	FAULT_KEEP,
 };
 
-/* One direction of a connection. */
-struct half {
-	int from, to;
-	bool ended;      /* `from` said end of file */
-	bool passed_end; /* ... and `to` was told */
-	struct chunk *first;
-	struct chunk **last;
-};
+static const char *const fault_names[] = {"", "drop", "half", "cut", "end", "delay", "keep"};
 
 struct pair {
 	long number;
+	enum fault fault;
+	long long delay_ns;   /* for FAULT_DELAY */
 	struct half up, down; /* up: requests, down: answers */
 };
 
@@ -65,143 +73,17 @@ static struct {
 	long long delay_ns;
 	bool drop, blackhole;
 	char answer[512]; /* for answer-once; empty: none */
-	char trigger[32]; /* the command at which `later` is obeyed; empty: none */
+	char trigger[32]; /* the request at which `later` is obeyed; empty: none */
 	char later[512];
+	bool every_time;
 } mode;
 
 static const char *target;
 static FILE *requests_log;
 static int listener = -1;
-static in_port_t port; /* network order; 0 until the first listen */
+static in_port_t port;
 static struct pair *pairs[MAX_PAIRS];
 static long pair_count;
-
-static void
-fail(const char *what)
-{
-	fprintf(stderr, "flaky_proxy: %s: %s\n", what, strerror(errno));
-	exit(71);
-}
-
-static long long
-now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
-static struct sockaddr_un
-unix_address(const char *path)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-
-	if (strlen(path) >= sizeof addr.sun_path) {
-		errno = ENAMETOOLONG;
-		fail(path);
-	}
-	strcpy(addr.sun_path, path);
-	return addr;
-}
-
-static void
-listen_again(void)
-{
-	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = port};
-	socklen_t len = sizeof addr;
-	int on = 1;
-
-	if (listener >= 0)
-		return;
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener < 0)
-		fail("socket");
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(listener, (struct sockaddr *)&addr, sizeof addr) != 0 || listen(listener, 64) != 0)
-		fail("listen");
-	getsockname(listener, (struct sockaddr *)&addr, &len);
-	port = addr.sin_port;
-}
-
-static int
-dial_target(void)
-{
-	struct sockaddr_un local;
-	struct sockaddr_in remote = {.sin_family = AF_INET};
-	int fd, result;
-
-	if (strncmp(target, "unix:", 5) == 0) {
-		local = unix_address(target + 5);
-		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		result = connect(fd, (struct sockaddr *)&local, sizeof local);
-	} else {
-		remote.sin_port = htons((unsigned short)atoi(target));
-		remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		result = connect(fd, (struct sockaddr *)&remote, sizeof remote);
-	}
-	if (result == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static void
-half_init(struct half *half, int from, int to)
-{
-	*half = (struct half){.from = from, .to = to};
-	half->last = &half->first;
-}
-
-static void
-half_queue(struct half *half, const char *data, size_t len, long long due_ns)
-{
-	struct chunk *chunk = malloc(sizeof *chunk + len);
-
-	if (chunk == NULL)
-		fail("malloc");
-	chunk->next = NULL;
-	chunk->due_ns = due_ns;
-	chunk->len = len;
-	memcpy(chunk->data, data, len);
-	*half->last = chunk;
-	half->last = &chunk->next;
-}
-
-static void
-half_drop_first(struct half *half)
-{
-	struct chunk *chunk = half->first;
-
-	half->first = chunk->next;
-	if (half->first == NULL)
-		half->last = &half->first;
-	free(chunk);
-}
-
-/* Passes on what is due; returns when the next piece is, or NO_TIME. */
-static long long
-half_flush(struct half *half)
-{
-	long long now = now_ns();
-
-	while (half->first != NULL && half->first->due_ns <= now) {
-		/* A peer that went away, or does not read, loses the rest: it is a test's proxy. */
-		if (send(half->to, half->first->data, half->first->len,
-			MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-			half->ended = true;
-		half_drop_first(half);
-	}
-	if (half->first != NULL)
-		return half->first->due_ns;
-	if (half->ended && !half->passed_end) {
-		shutdown(half->to, SHUT_WR);
-		half->passed_end = true;
-	}
-	return NO_TIME;
-}
 
 static void
 pair_open(void)
@@ -211,7 +93,7 @@ pair_open(void)
 
 	if (client < 0)
 		return;
-	server = dial_target();
+	server = dial(target);
 	for (i = 0; i < MAX_PAIRS && pairs[i] != NULL; i++)
 		;
 	if (server < 0 || i == MAX_PAIRS) {
@@ -220,9 +102,9 @@ pair_open(void)
 			close(server);
 		return;
 	}
-	pairs[i] = malloc(sizeof *pairs[i]);
+	pairs[i] = calloc(1, sizeof *pairs[i]);
 	if (pairs[i] == NULL)
-		fail("malloc");
+		fail("calloc");
 	pairs[i]->number = ++pair_count;
 	half_init(&pairs[i]->up, client, server);
 	half_init(&pairs[i]->down, server, client);
@@ -246,15 +128,45 @@ pair_close(int i, bool reset)
 	pairs[i] = NULL;
 }
 
-/* "*3\r\n$4\r\nEVAL\r\n..." is an EVAL; anything else a "?". */
 static void
-name_request(char name[32], const char *data, size_t len)
+log_line(const struct pair *pair, ssize_t len, const char *mark, const char *name)
 {
-	char head[64] = "";
+	fprintf(requests_log, "%lld %ld %zd %s%s\n", now_ns(), pair->number, len, mark, name);
+	fflush(requests_log);
+}
 
-	memcpy(head, data, len < sizeof head - 1 ? len : sizeof head - 1);
-	strcpy(name, "?");
-	sscanf(head, "*%*d\r\n$%*d\r\n%31[A-Za-z]", name);
+static void
+let_all_through(void)
+{
+	struct chunk *chunk;
+	int i;
+
+	for (i = 0; i < MAX_PAIRS; i++) {
+		if (pairs[i] == NULL)
+			continue;
+		pairs[i]->fault = FAULT_NONE;
+		for (chunk = pairs[i]->up.first; chunk != NULL; chunk = chunk->next)
+			chunk->due_ns = 0;
+	}
+}
+
+static void
+strike(struct pair *pair, const char *what)
+{
+	size_t kind;
+
+	for (kind = FAULT_DROP; kind <= FAULT_KEEP; kind++) {
+		if (strncmp(what, fault_names[kind], strlen(fault_names[kind])) == 0)
+			break;
+	}
+	if (kind > FAULT_KEEP) {
+		fprintf(stderr, "flaky_proxy: unknown fault '%s'\n", what);
+		return;
+	}
+	pair->fault = (enum fault)kind;
+	if (pair->fault == FAULT_DELAY)
+		pair->delay_ns = atoll(what + 6) * 1000000LL;
+	log_line(pair, 0, "!", fault_names[kind]);
 }
 
 static void
@@ -279,15 +191,39 @@ obey(const char *order)
 	} else if (strncmp(order, "answer-once ", 12) == 0) {
 		snprintf(mode.answer, sizeof mode.answer, "%s\r\n", order + 12);
 	} else if (sscanf(order, "on %31s %511[^\n]", mode.trigger, mode.later) == 2) {
-		return;
+		mode.every_time = false;
+	} else if (sscanf(order, "every %31s %511[^\n]", mode.trigger, mode.later) == 2) {
+		mode.every_time = true;
+	} else if (strncmp(order, "stop ", 5) == 0) {
+		stop_process((pid_t)atoi(order + 5));
 	} else if (strcmp(order, "pass") == 0) {
 		memset(&mode, 0, sizeof mode);
-		listen_again();
+		let_all_through();
+		if (listener < 0)
+			listener = listen_on(&port);
 	} else if (strcmp(order, "quit") == 0) {
 		exit(0);
-	} else {
+	} else
 		fprintf(stderr, "flaky_proxy: unknown order '%s'\n", order);
-	}
+}
+
+/* Is it time for what `on` or `every` asked for? False when the connection has not survived it. */
+static bool
+pair_trigger(int i, const char *name, const char *data, size_t len)
+{
+	char command[32];
+
+	name_command(command, data, len);
+	if (mode.trigger[0] == '\0' ||
+	    (strcmp(mode.trigger, name) != 0 && strcmp(mode.trigger, command) != 0))
+		return true;
+	if (!mode.every_time)
+		mode.trigger[0] = '\0';
+	if (strncmp(mode.later, "here ", 5) == 0)
+		strike(pairs[i], mode.later + 5);
+	else
+		obey(mode.later);
+	return pairs[i] != NULL;
 }
 
 static void
@@ -299,36 +235,53 @@ pair_read_request(int i)
 
 	if (len <= 0) {
 		pair->up.ended = true;
+		log_line(pair, 0, "!", "closed");
 		return;
 	}
 	name_request(name, data, (size_t)len);
-	fprintf(requests_log, "%lld %ld %zd %s\n", now_ns(), pair->number, len, name);
-	fflush(requests_log);
-	if (mode.trigger[0] != '\0' && strcmp(mode.trigger, name) == 0) {
-		mode.trigger[0] = '\0';
-		obey(mode.later);
-		if (pairs[i] == NULL)
-			return;
-	}
+	log_line(pair, len, "", name);
+	if (!pair_trigger(i, name, data, (size_t)len))
+		return;
 	if (mode.answer[0] != '\0') {
 		half_queue(&pair->down, mode.answer, strlen(mode.answer), 0);
 		mode.answer[0] = '\0';
 		return;
 	}
-	half_queue(&pair->up, data, (size_t)len, 0);
+	half_queue(&pair->up, data, (size_t)len, pair->fault == FAULT_KEEP ? HELD_BACK : 0);
 }
 
 static void
-pair_read_answer(struct pair *pair)
+pair_read_answer(int i)
 {
+	struct pair *pair = pairs[i];
 	char data[65536];
 	ssize_t len = read(pair->down.from, data, sizeof data);
+	long long delay_ns = mode.delay_ns + pair->delay_ns;
 
-	if (len <= 0)
+	if (len <= 0) {
 		pair->down.ended = true;
-	else if (!mode.drop)
-		half_queue(&pair->down, data, (size_t)len,
-		    mode.delay_ns == 0 ? 0 : now_ns() + mode.delay_ns);
+		return;
+	}
+	switch (pair->fault) {
+	case FAULT_CUT:
+		pair_close(i, true);
+		return;
+	case FAULT_END:
+		pair->down.ended = true;
+		return;
+	case FAULT_HALF:
+		pair->fault = FAULT_DROP;
+		len /= 2;
+		break;
+	case FAULT_DROP:
+		return;
+	case FAULT_NONE:
+	case FAULT_DELAY:
+	case FAULT_KEEP:
+		break;
+	}
+	if (!mode.drop)
+		half_queue(&pair->down, data, (size_t)len, delay_ns == 0 ? 0 : now_ns() + delay_ns);
 }
 
 static void
@@ -396,7 +349,7 @@ serve(int control)
 		if (fds[2 + 2 * i].revents != 0 && pairs[i] != NULL)
 			pair_read_request(i);
 		if (fds[3 + 2 * i].revents != 0 && pairs[i] != NULL)
-			pair_read_answer(pairs[i]);
+			pair_read_answer(i);
 	}
 	if (fds[1].revents != 0)
 		pair_open();
@@ -424,7 +377,6 @@ tell(const char *control, const char *order)
 int
 main(int argc, char **argv)
 {
-	struct sockaddr_un addr;
 	int control;
 
 	if (argc != 4) {
@@ -439,11 +391,8 @@ main(int argc, char **argv)
 	requests_log = fopen(argv[2], "ae");
 	if (requests_log == NULL)
 		fail(argv[2]);
-	addr = unix_address(argv[1]);
-	control = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(control, (struct sockaddr *)&addr, sizeof addr) != 0 || listen(control, 8) != 0)
-		fail(argv[1]);
-	listen_again();
+	control = listen_at(argv[1]);
+	listener = listen_on(&port);
 	printf("%d\n", ntohs(port));
 	fflush(stdout);
 	for (;;)

@@ -1,0 +1,37 @@
+/* Copyright (c) 2026 the dlock authors */
+/* SPDX-License-Identifier: MIT */
+
+/* What a piece of request is called in flaky_proxy's log, and in its orders. */
+#ifndef TESTS_TOOLS_PROXY_REQUEST_H
+#define TESTS_TOOLS_PROXY_REQUEST_H
+
+#include <stdio.h>
+#include <string.h>
+
+/* "*3\r\n$4\r\nEVAL\r\n..." is an EVAL; anything else a "?". */
+static inline void
+name_command(char name[32], const char *data, size_t len)
+{
+	char head[64] = "";
+
+	memcpy(head, data, len < sizeof head - 1 ? len : sizeof head - 1);
+	strcpy(name, "?");
+	sscanf(head, "*%*d\r\n$%*d\r\n%31[A-Za-z]", name);
+}
+
+/* dlock's scripts are told apart by words that one of them alone has. */
+static inline void
+name_request(char name[32], const char *data, size_t len)
+{
+	name_command(name, data, len);
+	if (strcmp(name, "EVAL") != 0)
+		return;
+	if (memmem(data, len, "GRANTED", 7) != NULL)
+		strcpy(name, "ACQUIRE");
+	else if (memmem(data, len, "dlock!done:", 11) != NULL)
+		strcpy(name, "RELEASE");
+	else if (memmem(data, len, "PEXPIRE", 7) != NULL)
+		strcpy(name, "RENEW");
+}
+
+#endif

@@ -39,7 +39,8 @@ PROGRAM = dlock
 libraries = hiredis uuid
 # What pkg-config says is a system header: its warnings are not ours.
 library_cflags := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries) 2>/dev/null))
-library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null)
+# Timers are in a library of their own before glibc 2.34.
+library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null) -lrt
 
 warnings = -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wundef \
@@ -88,7 +89,7 @@ fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags tools unit fuzz-programs built check check-unit check-bats check-sanitized \
 	check-fuzz check-long fuzz lint format \
-	sanitize demo deps install uninstall dist clean
+	sanitize matrix-build demo deps install uninstall dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -234,6 +235,10 @@ format:
 	@scripts/deps ensure build check
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
+# Needs no package here: it unpacks those of other Debian releases below $(BUILD)/matrix.
+matrix-build:
+	@scripts/matrix-build $(SUITES)
+
 demo:
 	@scripts/deps ensure build demo
 	@$(MAKE) --no-print-directory $(jobs) $(PROGRAM)
@@ -270,4 +275,4 @@ dist:
 clean:
 	rm -rf $(BUILD) $(PROGRAM)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(foreach kind,plain test asan unit tools,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)

@@ -18,7 +18,8 @@
 int
 loop_open(struct loop *loop)
 {
-	*loop = (struct loop){.timer_fd = -1, .timer_armed_for = INSTANT_NEVER};
+	*loop = (struct loop){.timer_fd = -1};
+	loop->timer_armed_for = INSTANT_NEVER; /* in the braces gcc 10 warns of it */
 	loop->timer_fd = timerfd_create(COMPAT_CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	return loop->timer_fd < 0 ? -1 : 0;
 }

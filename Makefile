@@ -275,4 +275,4 @@ dist:
 clean:
 	rm -rf $(BUILD) $(PROGRAM)
 
--include $(shell find $(foreach kind,plain test asan unit tools,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(foreach kind,plain test asan unit tools fuzz,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)

@@ -61,10 +61,35 @@ system_error(const char *what)
 }
 
 static int
-bad_setting(const struct problem *problem, bool from_environment)
+bad_setting(const struct problem *problem, bool is_configured)
 {
 	message_error("%s", problem->text);
-	return from_environment ? EXIT_CONFIG : EXIT_USAGE;
+	if (problem->is_system)
+		return EXIT_SYSTEM;
+	return is_configured ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+/* Where settings came from that nobody named on the command line. */
+static void
+say_sources(const struct options *options)
+{
+	if (options->config != NULL)
+		message_verbose("options are read from '%s'", options->config);
+	if (options->url.ignored[0] != '\0')
+		message_verbose(
+		    "REDIS_URL in the environment: ignored what dlock does not know: %s",
+		    options->url.ignored);
+}
+
+/* The prefix is to blame only where NAME would do without it. */
+static int
+bad_key(const struct options *options, const struct problem *problem)
+{
+	struct keys keys;
+	struct problem ignored;
+	bool name_is_good = keys_make(&keys, "", options->name, &ignored);
+	return bad_setting(problem,
+	    name_is_good && options_are_configured(options, "prefix", "prefix"));
 }
 
 static void
@@ -109,9 +134,9 @@ run_command(struct run *run)
 	struct lease_terms terms;
 
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_setting(&problem, getenv("DLOCK_PREFIX") == options->prefix);
+		return bad_key(options, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
-		return bad_setting(&problem, false);
+		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
 	if (loop_open(&run->loop) != 0)
 		return system_error("make a timer");
 	identify(run);
@@ -180,5 +205,6 @@ main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
+	say_sources(&run.options);
 	return run_command(&run);
 }

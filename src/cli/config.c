@@ -112,6 +112,10 @@ parse_line(char *line, struct config_setting *setting, struct problem *problem)
 	setting->option = setting->value = NULL;
 	if (is_end(option))
 		return true;
+	if (*option == '[') {
+		problem_set(problem, "a config file has no [sections], only lines: option = value");
+		return false;
+	}
 	/* A quote or a # ends no option: it belongs to something that is none. */
 	size_t length = strcspn(option, " \t=");
 	char *after = skip_blanks(option + length);

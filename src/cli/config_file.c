@@ -166,7 +166,7 @@ read_file(const char *path, char *text, size_t size, bool *missing, struct probl
 		problem_set(problem, "%s, not a file",
 		    S_ISDIR(status.st_mode)        ? "a directory"
 			: S_ISFIFO(status.st_mode) ? "a pipe"
-						   : "a device or socket");
+						   : "a device");
 		goto out;
 	}
 	while (length < size && (count = read(fd, text + length, size - length)) > 0)
@@ -201,7 +201,7 @@ config_file_parse(struct options *options, struct problem *problem)
 		problem->is_system = why.is_system;
 		return false;
 	}
-	options->config = path;
+	options->config = length > 0 ? path : NULL; /* an empty one changes nothing */
 	if (config_parse(text, (size_t)length, take_setting, &reading, &line, &why))
 		return true;
 	problem_set(problem, "%.200s:%d: %s", path, line, why.text);

@@ -84,6 +84,15 @@ options_source(const struct options *options, const char *name)
 	return row < 0 ? SOURCE_DEFAULT : options->source[row];
 }
 
+bool
+options_are_configured(const struct options *options, const char *one, const char *other)
+{
+	enum option_source first = options_source(options, one);
+	enum option_source second = options_source(options, other);
+	enum option_source strongest = first > second ? first : second;
+	return strongest == SOURCE_FILE || strongest == SOURCE_ENVIRONMENT;
+}
+
 /* What follows from others where it was not given. */
 static void
 settle_the_rest(struct options *options)

@@ -104,6 +104,11 @@ options_table(size_t *count);
 enum option_source
 options_source(const struct options *options, const char *name);
 
+/* Of two options that do not go together: is that a matter of configuration? Environment or file
+ * gave one, and the command line none. */
+bool
+options_are_configured(const struct options *options, const char *one, const char *other);
+
 /* Reads command line, environment and config file. argv may be scrubbed: a password in it
  * is overwritten at once. On an error `problem` is the line to be printed. */
 enum options_result

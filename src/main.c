@@ -15,7 +15,8 @@
  *                    standin.h (no lock of its own), words.h, job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
- *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, testing.h
+ *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, password.h (the
+ *                    file or command that has it), password_helper.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_answer.h (what an answer means),
@@ -33,9 +34,11 @@
 #include "base/message.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/password.h"
 #include "exits.h"
 #include "job/job.h"
 #include "run/descriptors.h"
+#include "run/password.h"
 #include "store/redis.h"
 
 /* Everything about a run that outlives its set-up. */
@@ -45,7 +48,8 @@ struct run {
 	char token[TOKEN_SIZE];
 	char record[IDENTITY_RECORD];
 	char server[1024];
-	struct kept_secret kept;
+	struct kept_secret kept; /* the password, one of the two */
+	struct password password;
 	struct redis_settings redis;
 	struct job_settings settings;
 	struct signals signals;
@@ -116,14 +120,25 @@ seed_from_token(const char *token)
 static int
 set_up_password(struct run *run, struct secret_source **source)
 {
-	struct url *url = &run->options.url;
+	struct options *options = &run->options;
 	*source = NULL;
-	if (!url->has_password)
+	if (password_keep(options, &run->kept) != 0)
+		return -1;
+	switch (options->password_from) {
+	case PASSWORD_NONE:
 		return 0;
-	int status = secret_keep(&run->kept, url->password, NULL);
-	explicit_bzero(url->password, sizeof url->password);
-	*source = &run->kept.source;
-	return status;
+	case PASSWORD_IN_URL:
+	case PASSWORD_IN_VARIABLE:
+		*source = &run->kept.source;
+		return 0;
+	case PASSWORD_IN_FILE:
+	case PASSWORD_BY_COMMAND:
+		break;
+	}
+	bool in_file = options->password_from == PASSWORD_IN_FILE;
+	*source = &run->password.source;
+	return password_init(&run->password, &run->loop, &run->signals,
+	    in_file ? options->password_file : NULL, in_file ? NULL : options->password_command);
 }
 
 static int

@@ -6,30 +6,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE_BYTES (SECRET_MAX + 1)
-
-char *
-secret_open_page(void)
+void *
+secret_open_pages(size_t size)
 {
-	char *page =
-	    mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
 		return NULL;
-	madvise(page, PAGE_BYTES, MADV_DONTDUMP);
-	return page;
-}
-
-void
-secret_wipe_page(char *page)
-{
-	if (page != NULL)
-		explicit_bzero(page, PAGE_BYTES);
+	madvise(pages, size, MADV_DONTDUMP);
+	return pages;
 }
 
 static void
 kept_ask(struct secret_source *source)
 {
-	source->told(source->context, ((struct kept_secret *)source)->page, NULL);
+	source->told(source->context, ((struct kept_secret *)source)->text, NULL);
 }
 
 /* It is needed again. */
@@ -42,7 +32,7 @@ kept_cancel(struct secret_source *source)
 static void
 kept_forget(struct secret_source *source)
 {
-	secret_wipe_page(((struct kept_secret *)source)->page);
+	explicit_bzero(((struct kept_secret *)source)->text, SECRET_MAX);
 }
 
 int
@@ -55,10 +45,10 @@ secret_keep(struct kept_secret *kept, const char *text, const char *origin)
 	};
 	*kept = (struct kept_secret){
 	    .source = {.operations = &operations, .origin = origin},
-	    .page = secret_open_page(),
+	    .text = secret_open_pages(SECRET_MAX + 1),
 	};
-	if (kept->page == NULL)
+	if (kept->text == NULL)
 		return -1;
-	memcpy(kept->page, text, strnlen(text, SECRET_MAX));
+	memcpy(kept->text, text, strnlen(text, SECRET_MAX));
 	return 0;
 }

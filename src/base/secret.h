@@ -43,19 +43,15 @@ struct secret_source {
 	    *helper; /* a process that the source runs for itself, 0 for none; may be NULL */
 };
 
-/* A page (or a few) for one secret of SECRET_MAX bytes at most, empty; NULL and errno. Never given
- * back: the process ends with it. */
-char *
-secret_open_page(void);
-
-/* Overwrites what such a page holds. Harmless with NULL. */
-void
-secret_wipe_page(char *page);
+/* Pages of their own for `size` bytes, all zero; NULL and errno. Never given back: the process ends
+ * with them. */
+void *
+secret_open_pages(size_t size);
 
 /* A secret that was given once. */
 struct kept_secret {
 	struct secret_source source; /* first: a source is converted back */
-	char *page;
+	char *text;
 };
 
 /* Copies `text`, of SECRET_MAX bytes at most. 0, or -1 and errno: no memory. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/options_parts.h"
+#include "cli/password.h"
 #include "exits.h"
 
 void
@@ -118,9 +119,11 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_HELP;
 	if (options->wants_version)
 		return OPTIONS_VERSION;
-	if (!operands_take(options, argv + optind, problem))
+	if (!operands_take(options, argv + optind, problem) ||
+	    !password_check_line(options, problem))
 		return OPTIONS_USAGE_ERROR;
-	if (!environment_parse(options, problem) || !config_file_parse(options, problem))
+	if (!environment_parse(options, problem) || !config_file_parse(options, problem) ||
+	    !password_choose(options, problem))
 		return OPTIONS_CONFIG_ERROR;
 	if (!options->has_server) {
 		problem_set(problem,

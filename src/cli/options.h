@@ -36,6 +36,15 @@ enum option_source {
 	SOURCE_LINE,
 };
 
+/* Where the server's password comes from. */
+enum password_from {
+	PASSWORD_NONE,
+	PASSWORD_IN_URL,
+	PASSWORD_IN_VARIABLE,
+	PASSWORD_IN_FILE,
+	PASSWORD_BY_COMMAND,
+};
+
 #define OPTIONS_MAX 64
 
 struct options {
@@ -53,6 +62,10 @@ struct options {
 	const char *label;
 	int64_t connect_timeout_ns;
 	struct url url;
+	enum password_from password_from;
+	const char *password_variable; /* its name */
+	const char *password_file;
+	const char *password_command;
 	int verbosity;
 	bool quiet;
 

@@ -159,6 +159,37 @@ set_label(struct options *options, const char *value, struct problem *problem)
 }
 
 static bool
+set_password_file(struct options *options, const char *value, struct problem *problem)
+{
+	if (value[0] == '\0') {
+		problem_set(problem, "no file named");
+		return false;
+	}
+	/* It would be there for one login, and cost the lock at the next. */
+	if (strncmp(value, "/dev/fd/", 8) == 0 || strncmp(value, "/proc/self/fd/", 14) == 0 ||
+	    strcmp(value, "/dev/stdin") == 0) {
+		problem_set(problem,
+		    "'%.40s' cannot be read again at the next login: write --password-command "
+		    "'...' instead of <(...)",
+		    value);
+		return false;
+	}
+	options->password_file = value;
+	return true;
+}
+
+static bool
+set_password_command(struct options *options, const char *value, struct problem *problem)
+{
+	if (value[strspn(value, " \t\n")] == '\0') {
+		problem_set(problem, "no command named");
+		return false;
+	}
+	options->password_command = value;
+	return true;
+}
+
+static bool
 set_connect_timeout(struct options *options, const char *value, struct problem *problem)
 {
 	options->has_connect_timeout = true;
@@ -263,6 +294,10 @@ static const struct option_row table[] = {
 	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
 	"redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]", set_server, 0},
+    {0, {"password-file"}, "FILE", {0}, "the first line is the password, read at each login",
+	set_password_file, OPTION_SETS_PASSWORD},
+    {0, {"password-command"}, "CMD", {0}, "sh -c CMD prints the password, asked at each login",
+	set_password_command, OPTION_SETS_PASSWORD},
     {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix,
 	0},
     {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence, 0},

@@ -4,6 +4,7 @@
 #include "run/urgency.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
  * processor. */
 #define NICE_GAIN 15
 
+static int nice_before;
+static bool raised;
 static int policy_before = -1; /* -1: not in real time */
 
 /* By system call: musl's function does not do it. */
@@ -25,7 +28,16 @@ set_policy(int policy, int priority)
 void
 urgency_raise(void)
 {
-	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - NICE_GAIN);
+	nice_before = getpriority(PRIO_PROCESS, 0);
+	raised = setpriority(PRIO_PROCESS, 0, nice_before - NICE_GAIN) == 0;
+}
+
+void
+urgency_lower(void)
+{
+	if (raised)
+		setpriority(PRIO_PROCESS, 0, nice_before);
+	raised = false;
 }
 
 void

@@ -19,6 +19,10 @@
 void
 urgency_raise(void);
 
+/* In a child that is about to be somebody else's program: the nice value as it was before. */
+void
+urgency_lower(void);
+
 /* Real time, and back to what it was. */
 void
 urgency_begin_burst(void);

@@ -21,18 +21,31 @@ close_from_to(unsigned int first, unsigned int last)
 #endif
 }
 
-void
-compat_close_all_but(int keep)
+/* One by one, where the kernel does not do it. */
+static void
+close_each(int first, int keep)
 {
-	if (close_from_to((unsigned int)keep + 1, UINT_MAX) == 0 &&
-	    (keep == 0 || close_from_to(0, (unsigned int)keep - 1) == 0))
-		return;
 	struct rlimit limit = {.rlim_cur = 1024};
 	getrlimit(RLIMIT_NOFILE, &limit);
 	/* A limit of millions would take seconds; nobody has that many open here. */
 	int end = limit.rlim_cur < 65536 ? (int)limit.rlim_cur : 65536;
-	for (int fd = 0; fd < end; fd++) {
+	for (int fd = first; fd < end; fd++) {
 		if (fd != keep)
 			close(fd);
 	}
+}
+
+void
+compat_close_all_but(int keep)
+{
+	if (close_from_to((unsigned int)keep + 1, UINT_MAX) != 0 ||
+	    (keep > 0 && close_from_to(0, (unsigned int)keep - 1) != 0))
+		close_each(0, keep);
+}
+
+void
+compat_close_from(int first)
+{
+	if (close_from_to((unsigned int)first, UINT_MAX) != 0)
+		close_each(first, -1);
 }

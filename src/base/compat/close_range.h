@@ -9,4 +9,8 @@
 void
 compat_close_all_but(int keep);
 
+/* Closes `first` and every descriptor above it; async-signal-safe. */
+void
+compat_close_from(int first);
+
 #endif

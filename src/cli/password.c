@@ -1,0 +1,104 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "cli/password.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char own_variable[] = "DLOCK_PASSWORD";
+static const char *const variables[] = {own_variable, "REDISCLI_AUTH"};
+
+/* What the source says of itself: how many places, and the last of them. */
+static int
+count_places(const struct options *options, enum option_source source, enum password_from *from)
+{
+	int count = 0;
+	if (options->url.has_password && options_source(options, "server") == source) {
+		*from = PASSWORD_IN_URL;
+		count++;
+	}
+	if (options_source(options, "password-file") == source) {
+		*from = PASSWORD_IN_FILE;
+		count++;
+	}
+	if (options_source(options, "password-command") == source) {
+		*from = PASSWORD_BY_COMMAND;
+		count++;
+	}
+	return count;
+}
+
+static bool
+take_one(struct options *options, enum option_source source, struct problem *problem)
+{
+	enum password_from from = PASSWORD_NONE;
+	if (count_places(options, source, &from) > 1) {
+		bool in_file = source == SOURCE_FILE;
+		problem_set(problem,
+		    "%.200s%smore than one password: of --password-file, --password-command and "
+		    "the password in the server URL give one",
+		    in_file ? options->config : "", in_file ? ": " : "");
+		return false;
+	}
+	options->password_from = from;
+	return true;
+}
+
+bool
+password_check_line(const struct options *options, struct problem *problem)
+{
+	struct options unused = *options;
+	return take_one(&unused, SOURCE_LINE, problem);
+}
+
+/* An empty one is as good as unset. */
+static bool
+take_variable(struct options *options, struct problem *problem)
+{
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+		const char *value = getenv(variables[i]);
+		if (value == NULL || value[0] == '\0')
+			continue;
+		if (strlen(value) > SECRET_MAX) {
+			problem_set(problem, "%s in the environment: longer than %d bytes",
+			    variables[i], SECRET_MAX);
+			return false;
+		}
+		options->password_from = PASSWORD_IN_VARIABLE;
+		options->password_variable = variables[i];
+		break;
+	}
+	return true;
+}
+
+bool
+password_choose(struct options *options, struct problem *problem)
+{
+	if (!take_one(options, SOURCE_LINE, problem))
+		return false;
+	if (options->password_from == PASSWORD_NONE &&
+	    !take_one(options, SOURCE_ENVIRONMENT, problem))
+		return false;
+	if (options->password_from == PASSWORD_NONE && !take_variable(options, problem))
+		return false;
+	return options->password_from != PASSWORD_NONE || take_one(options, SOURCE_FILE, problem);
+}
+
+int
+password_keep(struct options *options, struct kept_secret *kept)
+{
+	char *own = getenv(own_variable);
+	int status = 0;
+	if (options->password_from == PASSWORD_IN_URL)
+		status = secret_keep(kept, options->url.password, NULL);
+	else if (options->password_from == PASSWORD_IN_VARIABLE)
+		status = secret_keep(kept, getenv(options->password_variable),
+		    options->password_variable);
+	explicit_bzero(options->url.password, sizeof options->url.password);
+	if (own != NULL) {
+		explicit_bzero(own, strlen(own));
+		unsetenv(own_variable);
+	}
+	return status;
+}

@@ -1,0 +1,32 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Which of the places that may name a password is the one.
+ *
+ *   command line    --password-file or --password-command, or the password in -S: one of them
+ *   environment     the password in DLOCK_SERVER or REDIS_URL, DLOCK_PASSWORD, REDISCLI_AUTH
+ *   config file     as on the command line
+ *
+ * The first that is there is taken. A URL names its own server's password, so it comes before the
+ * variables, as it does in redis-cli(1). */
+#ifndef DLOCK_CLI_PASSWORD_H
+#define DLOCK_CLI_PASSWORD_H
+
+#include "base/secret.h"
+#include "cli/options.h"
+
+/* After the command line: does it name one at most? */
+bool
+password_check_line(const struct options *options, struct problem *problem);
+
+/* When all has been read: sets options->password_from and what belongs to it. */
+bool
+password_choose(struct options *options, struct problem *problem);
+
+/* Moves a password that was given as such, PASSWORD_IN_URL or PASSWORD_IN_VARIABLE, to where no core
+ * dump has it. What the URL and DLOCK_PASSWORD said is overwritten in any case: COMMAND is not to
+ * see it, nor who looks at /proc/PID/environ. 0, or -1 and errno. */
+int
+password_keep(struct options *options, struct kept_secret *kept);
+
+#endif

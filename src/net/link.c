@@ -317,6 +317,14 @@ link_flush(struct link *link)
 	return true;
 }
 
+bool
+link_has_unread(const struct link *link)
+{
+	char byte;
+	return reader_has_more(link->reader) ||
+	    recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void
 on_data(struct link *link)
 {

@@ -108,6 +108,11 @@ link_append(struct link *link, int argc, const char *const *argv);
 bool
 link_flush(struct link *link);
 
+/* Has an open link more to read, half of an answer included? Before a request is sent, what is
+ * there cannot be its answer. */
+bool
+link_has_unread(const struct link *link);
+
 /* Closes at once and calls nobody back. */
 void
 link_close(struct link *link);

@@ -201,6 +201,12 @@ reader_next(struct link_reader *reader, const struct reply **reply, struct probl
 	return 1;
 }
 
+bool
+reader_has_more(const struct link_reader *reader)
+{
+	return reader->unanswered > 0;
+}
+
 long
 reader_format(char *out, size_t size, int argc, const char *const *argv)
 {

@@ -11,6 +11,7 @@
 #ifndef DLOCK_NET_READER_H
 #define DLOCK_NET_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/problem.h"
@@ -36,6 +37,10 @@ reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct
  * yet; -1 and the reason: this is not RESP2, or it is over the bounds. */
 int
 reader_next(struct link_reader *reader, const struct reply **reply, struct problem *why);
+
+/* Is there more than what was given out, if only half of an answer? */
+bool
+reader_has_more(const struct link_reader *reader);
 
 /* A command as bytes (RESP) into `out`: their number, or -1 when they are more than `size`. */
 long

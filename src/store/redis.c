@@ -23,6 +23,8 @@ enum redis_phase {
 	PHASE_ASKED, /* a request has been sent */
 };
 
+#define UNASKED "the server answers what was not asked"
+
 struct redis_store {
 	struct store store; /* first: a store is converted back */
 	struct loop *loop;
@@ -93,6 +95,8 @@ on_deadline(void *context, struct instant now)
 	(void)now;
 	switch (redis->phase) {
 	case PHASE_IDLE:
+		if (link_has_unread(&redis->link))
+			drop_connection(redis);
 		report_failure(redis, OUTCOME_UNREACHABLE, &redis->refusal);
 		return;
 	case PHASE_CONNECTING:
@@ -198,6 +202,14 @@ send_request(struct redis_store *redis)
 		refuse_soon(redis, &why);
 		return;
 	}
+	if (redis->skip == 0 && link_has_unread(&redis->link)) {
+		/* Taken for this one's answer, a yes that is older than the question would make the
+		 * lease longer than the server's. */
+		struct problem why;
+		problem_set(&why, UNASKED);
+		refuse_soon(redis, &why);
+		return;
+	}
 	redis->phase = PHASE_ASKED;
 	redis->sent_at = now;
 	loop_set_timer(redis->loop, &redis->deadline,
@@ -256,6 +268,8 @@ on_request_answer(struct redis_store *redis, const struct reply *reply)
 	}
 	if (!complete)
 		problem_set(&answer.problem, "the server's clock is not steady");
+	else if (answer.outcome == OUTCOME_UNKNOWN)
+		drop_connection(redis); /* what else comes on it may be an answer to anything */
 	report(redis, &answer);
 }
 
@@ -271,7 +285,7 @@ on_answer(void *context, const struct reply *reply)
 		on_request_answer(redis, reply);
 	} else {
 		struct problem why;
-		problem_set(&why, "the server answers what was not asked");
+		problem_set(&why, UNASKED);
 		break_off(redis, OUTCOME_REFUSED, &why);
 	}
 }

@@ -43,6 +43,12 @@ is_word(const struct reply *reply, const char *word)
 	    reply->length == strlen(word) && memcmp(reply->text, word, reply->length) == 0;
 }
 
+bool
+answer_is_ok(const struct reply *reply)
+{
+	return reply->kind == REPLY_STATUS && is_word(reply, "OK");
+}
+
 /* A whole number in an integer or in digits; false when it is neither. */
 static bool
 read_number(const struct reply *reply, int64_t *number)

@@ -17,6 +17,10 @@
 enum outcome
 answer_classify_error(const char *text);
 
+/* The answer to what merely sets something: the status OK, exactly. */
+bool
+answer_is_ok(const struct reply *reply);
+
 /* The answer to acquire.lua in any mode. *server_us becomes the server's clock, 0 if the answer
  * does not tell. True: `answer` is complete. False: LATE, to be sent again with a new not-after. */
 bool

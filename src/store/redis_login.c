@@ -140,13 +140,26 @@ explain_refusal(const struct redis_login *login, const char *text, struct proble
 }
 
 static void
+fail_by_nonsense(struct redis_login *login)
+{
+	static const char *const commands[LOGIN_DONE] = {
+	    [LOGIN_AUTH] = "AUTH",
+	    [LOGIN_SELECT] = "SELECT",
+	    [LOGIN_SETNAME] = "CLIENT SETNAME",
+	    [LOGIN_TIME] = "TIME",
+	};
+	struct problem why;
+	problem_set(&why, "the server's answer to %s makes no sense: is it a Redis?",
+	    commands[login->step]);
+	fail(login, OUTCOME_REFUSED, &why);
+}
+
+static void
 take_time(struct redis_login *login, const struct reply *reply)
 {
-	struct problem why;
 	int64_t server_us = answer_read_time(reply);
 	if (server_us == 0) {
-		problem_set(&why, "the server's answer to TIME makes no sense");
-		fail(login, OUTCOME_REFUSED, &why);
+		fail_by_nonsense(login);
 		return;
 	}
 	redis_login_end(login);
@@ -174,6 +187,9 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 	}
 	if (login->step == LOGIN_TIME)
 		take_time(login, reply);
+	else if (reply->kind != REPLY_ERROR && !answer_is_ok(reply))
+		/* A login that did not happen, or the wrong database, would go unnoticed. */
+		fail_by_nonsense(login);
 	else
 		login->step = next_step(login, login->step);
 }

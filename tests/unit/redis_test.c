@@ -70,6 +70,12 @@ test_refused_logins(void)
 	    {"loading", &bench.time, "-LOADING Redis is loading the dataset in memory\r\n",
 		OUTCOME_REFUSED},
 	    {"garbage for TIME", &bench.time, "+OK\r\n", OUTCOME_REFUSED},
+	    {"another status for AUTH", &bench.auth, "+PONG\r\n", OUTCOME_REFUSED},
+	    {"a number for AUTH", &bench.auth, ":1\r\n", OUTCOME_REFUSED},
+	    {"nil for SELECT", &bench.select, "$-1\r\n", OUTCOME_REFUSED},
+	    {"an array for SELECT", &bench.select, "*1\r\n+OK\r\n", OUTCOME_REFUSED},
+	    {"a string for CLIENT SETNAME", &bench.setname, "$2\r\nOK\r\n", OUTCOME_REFUSED},
+	    {"more than OK for AUTH", &bench.auth, "+OKAY\r\n", OUTCOME_REFUSED},
 	    {"no protocol", &bench.auth, "HTTP/1.1 400 Bad Request\r\n", OUTCOME_REFUSED},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {

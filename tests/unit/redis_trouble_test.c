@@ -141,6 +141,11 @@ test_after_sending(void)
 		bench_start_bounded(STORE_RENEW, LIMIT_MS, 200);
 		bench_check_answer(OUTCOME_UNKNOWN);
 		CHECK_INT(bench.answers, 1);
+		/* What else comes on that connection may be the answer to anything. */
+		bench.eval = ":1\r\n";
+		bench_ask(STORE_RENEW, OUTCOME_OK);
+		CHECK_INT(bench.peer.connections, 2);
+		CHECK_INT(bench.disturbances, 0);
 		bench_end();
 	}
 
@@ -168,6 +173,41 @@ test_disturbed(void)
 	CHECK_INT(bench.answers, 1);
 	bench_ask(STORE_RENEW, OUTCOME_OK);
 	CHECK_INT(bench.peer.connections, 2);
+	bench_end();
+
+	tap_case(
+	    "what came before the script was sent is not its answer: with the login's answers");
+	bench_begin();
+	bench.time = TIME_ANSWER ":1\r\n";
+	bench.eval = NULL;
+	bench_start(STORE_RENEW);
+	bench_check_answer(OUTCOME_REFUSED);
+	CHECK_INT(bench.evals, 0);
+	CHECK_INT(bench.answers, 1);
+	bench_end();
+
+	tap_case("likewise half of an answer");
+	bench_begin();
+	bench.time = TIME_ANSWER ":";
+	bench.eval = "1\r\n";
+	bench_start(STORE_RENEW);
+	bench_check_answer(OUTCOME_UNREACHABLE);
+	CHECK_INT(bench.evals, 0);
+	bench.time = TIME_ANSWER;
+	bench.eval = ":1\r\n";
+	bench_ask(STORE_RENEW, OUTCOME_OK);
+	CHECK_INT(bench.peer.connections, 2);
+	bench_end();
+
+	tap_case("likewise what waits in the socket while the script is sent");
+	log_in();
+	peer_say(&bench.peer, ":1\r\n", 0);
+	bench.eval = NULL;
+	bench_start(STORE_RENEW);
+	peer_run_until(&bench.loop, &bench.answered, LIMIT_MS);
+	CHECK(bench.told.outcome == OUTCOME_REFUSED || bench.told.outcome == OUTCOME_UNREACHABLE);
+	CHECK_INT(bench.evals, 1); /* that of log_in */
+	CHECK_INT(bench.answers, 2);
 	bench_end();
 
 	tap_case("an answer that nobody asked for: the connection is of no use");

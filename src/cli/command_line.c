@@ -60,16 +60,6 @@ print_option(char *out, size_t size, const struct option_row *row)
 		snprintf(out, size, "-%c", row->letter);
 }
 
-/* ps shows arguments to everybody. */
-static void
-scrub(char *argument)
-{
-	size_t length;
-	char *password = argument ? url_find_password(argument, &length) : NULL;
-	if (password != NULL)
-		memset(password, '*', length);
-}
-
 bool
 command_line_parse(struct options *options, int argc, char **argv, struct problem *problem)
 {
@@ -90,7 +80,7 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 			/* getopt does not say which of the two it was. */
 			bool is_long = argv[at][1] == '-';
 			advice_on_option(argv[at], is_long ? 0 : (char)optopt, problem);
-			scrub(argv[at]);
+			options_scrub(argv[at]);
 			return false;
 		}
 		int row = find_row(value == ':' ? optopt : value);
@@ -103,7 +93,7 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 		}
 		struct problem why;
 		bool good = options_set(options, (size_t)row, optarg, &why);
-		scrub(optarg);
+		options_scrub(optarg);
 		if (!good) {
 			problem_set(problem, "%s: %s", name, why.text);
 			return false;

@@ -30,7 +30,7 @@ struct reading {
 	bool sets[OPTIONS_MAX];   /* and gave it a value: "no" does not */
 };
 
-static const char *
+static char *
 keep(struct options *options, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -89,17 +89,24 @@ check_once(const struct reading *reading, size_t row, struct problem *problem)
 static bool
 apply(struct options *options, size_t row, const char *value, struct problem *problem)
 {
+	size_t count;
+	const struct option_row *table = options_table(&count);
 	if (options_are_settled(options, row)) {
 		static struct options unused;
 		options_set_defaults(&unused);
-		return options_set(&unused, row, value, problem);
+		bool good = options_set(&unused, row, value, problem);
+		options_set_defaults(&unused);
+		return good;
 	}
-	const char *kept = value ? keep(options, value) : NULL;
+	char *kept = value ? keep(options, value) : NULL;
 	if (value != NULL && kept == NULL) {
 		problem_set_errno(problem, NULL, ENOMEM);
 		return false;
 	}
-	if (!options_set(options, row, kept, problem))
+	bool good = options_set(options, row, kept, problem);
+	if (table[row].letter == 'S')
+		options_scrub(kept); /* taken apart, it is kept elsewhere */
+	if (!good)
 		return false;
 	options->source[row] = SOURCE_FILE;
 	return true;
@@ -202,7 +209,9 @@ config_file_parse(struct options *options, struct problem *problem)
 		return false;
 	}
 	options->config = length > 0 ? path : NULL; /* an empty one changes nothing */
-	if (config_parse(text, (size_t)length, take_setting, &reading, &line, &why))
+	bool good = config_parse(text, (size_t)length, take_setting, &reading, &line, &why);
+	explicit_bzero(text, sizeof text);
+	if (good)
 		return true;
 	problem_set(problem, "%.200s:%d: %s", path, line, why.text);
 	problem->is_system = why.is_system;

@@ -27,6 +27,15 @@ options_set_defaults(struct options *options)
 	};
 }
 
+void
+options_scrub(char *text)
+{
+	size_t length;
+	char *password = text ? url_find_password(text, &length) : NULL;
+	if (password != NULL)
+		memset(password, '*', length);
+}
+
 bool
 options_are_settled(const struct options *options, size_t row)
 {

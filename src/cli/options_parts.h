@@ -38,6 +38,10 @@ options_set(struct options *options, size_t row, const char *value, struct probl
 bool
 options_are_settled(const struct options *options, size_t row);
 
+/* Overwrites the password of a URL: ps(1) shows arguments to everybody. NULL is harmless. */
+void
+options_scrub(char *text);
+
 /* Every option as it is when nobody says anything. */
 void
 options_set_defaults(struct options *options);

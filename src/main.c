@@ -15,8 +15,8 @@
  *                    standin.h (no lock of its own), words.h, job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
- *                    signals.h, channel.h, deadman.h, urgency.h, descriptors.h, password.h (the
- *                    file or command that has it), password_helper.h, testing.h
+ *                    signals.h, terminal.h, channel.h, deadman.h, urgency.h, descriptors.h,
+ *                    password.h (the file or command that has it), password_helper.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_answer.h (what an answer means),

@@ -2,47 +2,21 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
 #
-# SPEC.md section 4: under a terminal COMMAND is as without dlock: Ctrl-C once, Ctrl-Z and fg,
-# a password prompt reads, a hang-up arrives once. ptyrun plays the user.
+# SPEC.md section 4: under a terminal COMMAND is as without dlock: Ctrl-C once, a new size once,
+# a password prompt reads, a hang-up arrives once; and the terminal is as it was afterwards.
+#
+# shellcheck disable=SC2016,SC2154
 
 load helpers/common
 load helpers/signals
+load helpers/terminal
 
 setup_file() { start_redis; }
 teardown_file() { stop_redis; }
 setup() {
 	common_setup
 	redis FLUSHALL
-	# Not with dash where Ctrl-Z is typed: a stop that meets its vfork stops nobody, dlock or not.
-	printf 'echo up\nexec sleep 60\n' >sleeper
-	export PS1='ready> ' HISTFILE='' TERM=dumb
-}
-
-# The terminal shows what is typed: what is expected must not stand in a line that is sent, hence the
-# scripts in files.
-
-# terminal ACTION... -- COMMAND...: ptyrun; what was on the screen is in $WORK/screen, how COMMAND
-# ended in $WORK/how.
-terminal() {
-	start "$TOOLS/ptyrun" "$WORK/how" "$@" >screen 2>error
-	exit_status_of "$STARTED" 60s
-	[ "$STATUS" -eq 0 ] || fail "$(<error)"$'\n'"$(<screen)"
-	how=$(<"$WORK/how")
-}
-
-# session ACTION...: the same with an interactive bash as COMMAND that is logged out at the end.
-session() {
-	terminal "expect:ready> " "$@" 'send:exit 0\n' end -- bash --norc --noprofile -i
-	[ "$how" = 'exit 0' ] || fail "bash: $how"
-}
-
-# A line for sh that waits (5 s) for CONDITION, for ptyrun's run:.
-until_true() {
-	echo "run:i=0; until { $1; } 2>/dev/null; do i=\$((i+1)); [ \$i -lt 500 ] || exit 1; sleep 0.01; done"
-}
-
-LOCK_IS() {
-	until_true "test \"\$(redis-cli -s '$REDIS_SOCK' EXISTS lock:job)\" = $1"
+	terminal_setup
 }
 
 @test "the hang-up of the terminal whose leader dlock is counts once (P15)" {
@@ -60,15 +34,14 @@ LOCK_IS() {
 	wait_until 2s no_marked_dlock
 }
 
-@test "COMMAND sees no stray HUP or CONT when dlock leads the session (S48)" {
-	cat >watcher <<-'END'
-		trap "echo HUP >>stray" HUP
-		trap "echo CONT >>stray" CONT
-		sleep 0.3
-		exit 5
-	END
-	terminal end -- "$DLOCK" job sh watcher
-	[ "$how" = 'exit 5' ] || fail "$how"
+# 500 of them: tests/long/waiting.bats.
+@test "COMMAND sees no stray HUP or CONT when dlock leads the session, 20 starts (S48)" {
+	local i
+	printf '%s\n' 'trap "echo HUP >>stray" HUP' 'trap "echo CONT >>stray" CONT' 'sleep 0.02' 'exit 5' >watcher
+	for i in {1..20}; do
+		terminal end -- "$DLOCK" job sh watcher
+		[ "$how" = 'exit 5' ] || fail "start $i: $how"
+	done
 	[ ! -e stray ] || fail "$(<stray)"
 }
 
@@ -96,57 +69,6 @@ LOCK_IS() {
 		'send:exit(9)\n' 'expect:status=9' "$(LOCK_IS 0)"
 }
 
-@test "Ctrl-Z stops the job, fg resumes it, the lock is kept meanwhile (S42)" {
-	cat >worker <<-'END'
-		echo up
-		until test -e go; do sleep 0.02; done
-		exit 7
-	END
-	session 'send:"$DLOCK" -t 1s -k 100ms job bash worker\n' \
-		'expect:up' 'send:\x1a' 'expect:Stopped' 'expect:ready> ' \
-		"$(LOCK_IS 1)" 'run:sleep 1.5' "$(LOCK_IS 1)" 'run:: >go' \
-		'send:fg; echo now=$?\n' 'expect:now=7' "$(LOCK_IS 0)"
-}
-
-@test "COMMAND that stops itself, as less does, gives the shell its prompt (S42)" {
-	cat >stopper <<-'END'
-		echo up
-		kill -STOP $$
-		echo resumed
-		exit 7
-	END
-	session 'send:"$DLOCK" job sh stopper\n' \
-		'expect:up' 'expect:Stopped' 'expect:ready> ' "$(LOCK_IS 1)" \
-		'send:fg; echo now=$?\n' 'expect:resumed' 'expect:now=7' "$(LOCK_IS 0)"
-}
-
-@test "COMMAND that stops itself by TSTP, and again after fg (S42)" {
-	cat >stopper <<-'END'
-		kill -TSTP $$
-		echo first
-		kill -TSTP $$
-		echo second
-		exit 8
-	END
-	session 'send:"$DLOCK" job bash stopper\n' \
-		'expect:Stopped' 'expect:ready> ' "$(LOCK_IS 1)" \
-		'send:fg\n' 'expect:first' 'expect:Stopped' 'expect:ready> ' \
-		'send:fg; echo now=$?\n' 'expect:second' 'expect:now=8' "$(LOCK_IS 0)"
-}
-
-@test "kill -TSTP of dlock alone stops the job, COMMAND too; bg lets it go on" {
-	cat >worker <<-'END'
-		echo $$ >command
-		until test -e go; do sleep 0.02; done
-		exit 7
-	END
-	session 'send:"$DLOCK" job bash worker &\n' "$(LOCK_IS 1)" "$(until_true 'test -s command')" \
-		'send:jobs -p >job; kill -TSTP %1\n' "$(until_true 'grep -q "^State:.T" "/proc/$(cat job)/status"')" \
-		"$(until_true 'grep -q "^State:.T" "/proc/$(cat command)/status"')" \
-		'send:\n' 'expect:Stopped' 'send:bg\n' 'run:: >go' \
-		'send:wait %1; echo now=$?\n' 'expect:now=7' "$(LOCK_IS 0)"
-}
-
 @test "a prompt of COMMAND reads the terminal (P25)" {
 	cat >asker <<-'END'
 		printf 'ask: '
@@ -163,27 +85,6 @@ LOCK_IS() {
 		echo status=$?
 	END
 	terminal 'expect:ask' 'send:secret\n' 'expect:got secret' 'expect:status=3' end -- sh script
-}
-
-@test "dlock in the background does not take the terminal (S46)" {
-	session 'send:"$DLOCK" job cat &\n' "$(LOCK_IS 1)" 'send:jobs -p >job\n' \
-		"$(until_true 'grep -q "^State:.T" "/proc/$(cat job)/status"')" 'send:\n' 'expect:Stopped' \
-		'send:echo mine\n' 'expect:mine' \
-		'send:kill -TERM %1; wait; jobs\n' 'expect:ready> ' "$(LOCK_IS 0)"
-}
-
-@test "a shell as COMMAND has its own job control" {
-	session 'send:"$DLOCK" -v job bash --norc --noprofile -i\n' 'expect:ready> ' \
-		'send:bash sleeper\n' 'expect:up' 'send:\x1a' 'expect:Stopped' 'expect:ready> ' \
-		"$(LOCK_IS 1)" 'send:fg\n' 'run:sleep 0.1' 'send:\x03' 'expect:ready> ' \
-		'send:echo inner=$?\n' 'expect:inner=130' "$(LOCK_IS 1)" \
-		'send:exit 6\n' "$(LOCK_IS 0)" 'send:echo now=$?\n' 'expect:now=6'
-}
-
-@test "messages from the background do not stop the job, stty tostop or not" {
-	session 'send:stty tostop\n' 'expect:ready> ' \
-		'send:"$DLOCK" -v job sh -c "exit 4" &\n' 'expect:released' \
-		'send:wait %1; echo now=$?\n' 'expect:now=4' "$(LOCK_IS 0)" 'send:stty -tostop\n'
 }
 
 @test "the terminal's foreground group is the same under dlock, and afterwards (S52)" {
@@ -205,18 +106,175 @@ LOCK_IS() {
 	assert_output ''
 }
 
-@test "as session leader Ctrl-Z does not stop it for good, Ctrl-C still works (S43)" {
-	# Nobody could continue it: the group is orphaned, so that the kernel drops a TSTP.
-	terminal 'expect:up' 'send:\x1a' 'run:sleep 0.3' 'send:\x03' end -- \
-		"$DLOCK" job sh -c 'echo up; sleep 60'
+@test "one Ctrl-C leaves the loop of an interactive bash (S63 S10)" {
+	cat >round <<-'END'
+		echo round >>rounds
+		echo up
+		exec sleep 60
+	END
+	session 'send:for i in 1 2 3; do "$DLOCK" job sh round; done; echo over >over\n' 'expect:up' \
+		'send:\x03' 'expect:ready> ' 'send:echo alive\n' 'expect:alive' "$(LOCK_IS 0)"
+	[ "$(wc -l <rounds)" -eq 1 ]
+	[ ! -e over ]
+}
+
+@test "one Ctrl-C ends a script that runs dlock in a loop (S63)" {
+	printf '%s\n' 'for i in 1 2 3; do' 'echo round >>rounds' '"$DLOCK" job sh sleeper' 'done' 'echo over >over' >script
+	terminal 'expect:up' 'send:\x03' end -- bash script
 	[ "$how" = 'signal 2' ] || fail "$how"
+	[ "$(wc -l <rounds)" -eq 1 ]
+	[ ! -e over ]
 	free job
 }
 
-@test "kill -9 of the shell above a stopped job: the lock is freed, nothing is left (S49)" {
-	terminal 'expect:ready> ' 'send:"$DLOCK" job sh sleeper\n' 'expect:up' \
-		'send:\x1a' 'expect:Stopped' "$(LOCK_IS 1)" 'run:kill -KILL $PTY_LEADER' end -- \
-		bash --norc --noprofile -i
+@test "one Ctrl-C ends a waiter, and the loop it is in, and leaves no trace (S63 P18)" {
+	redis SET lock:job another PX 60000 >/dev/null
+	session 'send:for i in 1 2 3; do "$DLOCK" job true; done\n' 'expect:waiting for' \
+		'send:\x03' 'expect:ready> ' 'send:echo status=$?\n' 'expect:status=130'
+	[ "$(shown 'waiting for')" -eq 1 ]
+	[ "$(redis DBSIZE)" -eq 1 ]
+}
+
+@test "a terminal's new size reaches COMMAND once" {
+	session 'send:"$DLOCK" job "$TOOLS/sigcount" got 300 5; echo status=$?\n' \
+		"$(until_true 'grep -q ready got')" 'size:40x100' 'expect:status=5' 'expect:ready> '
+	each_once got WINCH
+}
+
+@test "a password is read from /dev/tty, without an echo, with stdin elsewhere (P25 S45)" {
+	cat >asker <<-'END'
+		read -rsp "Password: " x </dev/tty
+		echo
+		[ "$x" = s3cret ] && echo accepted
+		exit 4
+	END
+	session 'send:stty -g >before\n' 'expect:ready> ' \
+		'send:"$DLOCK" job bash asker </dev/null; echo status=$?\n' 'expect:Password: ' \
+		'run:sleep 0.1' 'send:s3cret\n' 'expect:accepted' 'expect:status=4' 'expect:ready> ' \
+		'send:stty -g >after\n' 'expect:ready> '
+	[ "$(shown s3cret)" -eq 0 ]
+	cmp before after
+}
+
+@test "nohup: a hang-up is ignored by COMMAND as it would be without dlock, the lock is kept" {
+	cat >worker <<-'END'
+		grep SigIgn /proc/self/status >ignored
+		echo up >up
+		until test -e go; do sleep 0.02; done
+		exit 7
+	END
+	terminal "$(until_true 'test -s up')" hangup 'run:sleep 1.2' "$(LOCK_IS 1)" 'run:: >go' end -- \
+		nohup "$DLOCK" -t 1s -k 100ms job sh worker
+	[ "$how" = 'exit 7' ] || fail "$how"
+	# The last hexadecimal digit's lowest bit is signal 1.
+	[[ $(<ignored) = *[13579bdf] ]]
+	free job
+}
+
+@test "nohup in the background outlives its shell and the terminal, and frees the lock at its end" {
+	printf 'echo up >up\nuntil test -e go; do sleep 0.02; done\nexit 7\n' >worker
+	terminal 'expect:ready> ' \
+		'send:nohup sh -c "\"\$DLOCK\" -t 1s -k 100ms job sh worker; echo \$? >status" >/dev/null 2>&1 &\n' \
+		"$(until_true 'test -s up')" hangup end -- bash --norc --noprofile -i
+	sleep 1.2
+	held job
+	: >go
+	wait_until 3s test -s status
+	[ "$(<status)" = 7 ]
+	wait_until 1s free job
+	wait_until 2s no_marked_dlock
+}
+
+# Two come in any case, the shell's to its job and the kernel's to the group in the foreground, when the
+# shell, which led the session, has ended: without dlock too. (They may become one on the way.)
+@test "HUP reaches the command of an interactive shell's job from the shell and the kernel, never once more from dlock (P15)" {
+	terminal 'expect:ready> ' 'send:echo $$ >shell\n' "$(until_true 'test -s shell')" \
+		'send:"$DLOCK" job "$TOOLS/sigcount" got 300\n' "$(until_true 'grep -q ready got')" \
+		hangup "$(until_true 'grep -q end got')" end -- bash --norc --noprofile -i
+	[ "$(grep -c "^HUP from $(<shell) " got)" -le 1 ] || fail "$(<got)"
+	[ "$(grep -c '^HUP from 0 ' got)" -le 1 ] || fail "$(<got)"
+	[ "$(times got HUP)" -ge 1 ]
+	[ "$(grep '^HUP' got | grep -cv -e "from $(<shell) " -e 'from 0 ')" -eq 0 ] || fail "$(<got)"
 	wait_until 3s free job
 	wait_until 2s no_marked_dlock
+}
+
+@test "foreground group and modes of the terminal are the same after any exit of dlock (S52)" {
+	cat >script <<-'END'
+		state() { echo "$(stty -g) $(ps -o tpgid= -p $$)"; }
+		before=$(state)
+		try() {
+			"$@"
+			echo "$?" >>statuses
+			[ "$(state)" = "$before" ] || echo "changed by: $* ($(tail -n 1 statuses)): $(state), was $before" >>changed
+		}
+		try "$DLOCK" job true
+		try "$DLOCK" job sh -c 'exit 3'
+		try "$DLOCK" job sh -c 'kill -TERM $$'
+		try "$DLOCK" -t 1s job sh -c 'redis-cli -s "$REDIS_SOCK" DEL lock:job; exec sleep 60'
+		redis-cli -s "$REDIS_SOCK" SET lock:other x PX 60000 >other
+		try "$DLOCK" -n other true
+		try "$DLOCK" -w 0.1 other true
+		try "$DLOCK" -S unix:///nonexistent job true
+		try "$DLOCK" --no-such-option job true
+		try "$DLOCK" job /nonexistent
+		try "$DLOCK" second sh -c 'kill -KILL $PPID; exec sleep 60'
+		try "$DLOCK" third sh -c 'kill -KILL $(ps -o ppid= -p $PPID); exec sleep 60'
+		echo done
+	END
+	terminal 'expect:done' end -- bash script
+	[ ! -e changed ] || fail "$(<changed)"
+	run paste -sd' ' statuses
+	assert_output '0 3 143 79 75 75 69 64 127 79 137'
+}
+
+# A shell takes the foreground for a group of its own, and reads with modes of its own.
+@test "an interactive COMMAND that is killed when the lock is lost leaves the terminal as it was (S52)" {
+	cat >script <<-'END'
+		state() { echo "$(stty -g) $(ps -o tpgid= -p $$)"; }
+		state >before
+		export PS1='ready> '
+		"$DLOCK" -t 1s -k 100ms job bash --norc --noprofile -i
+		echo "$?" >status
+		state >after
+		echo done
+		read -r line
+		echo "read $line"
+		sleep 60
+	END
+	terminal 'expect:ready> ' "$(LOCK_IS 1)" "run:redis-cli -s '$REDIS_SOCK' DEL lock:job" 'expect:done' \
+		'send:hello\n' 'expect:read hello' 'send:\x03' end -- bash script
+	[ "$how" = 'signal 2' ] || fail "$how"
+	[ "$(<status)" = 79 ]
+	run diff before after
+	assert_output ''
+}
+
+@test "the same when RUNNER is killed (S52)" {
+	cat >script <<-'END'
+		state() { echo "$(stty -g) $(ps -o tpgid= -p $$)"; }
+		state >before
+		export PS1='ready> '
+		"$DLOCK" job bash --norc --noprofile -i
+		echo "$?" >status
+		state >after
+		echo done
+	END
+	terminal 'expect:ready> ' "$(LOCK_IS 1)" 'send:kill -KILL $PPID\n' 'expect:done' end -- bash script
+	[ "$(<status)" = 79 ]
+	run diff before after
+	assert_output ''
+}
+
+@test "in an interactive shell the modes are as before when a raw COMMAND is killed for a lost lock (S52)" {
+	printf 'stty raw -echo\necho up\nexec sleep 60\n' >rawer
+	session 'send:stty -g >before\n' 'expect:ready> ' 'send:"$DLOCK" -t 1s job sh rawer\n' 'expect:up' \
+		"run:redis-cli -s '$REDIS_SOCK' DEL lock:job" 'expect:ready> ' 'send:echo status=$?\n' \
+		'expect:status=79' 'send:stty -g >after\n' 'expect:ready> '
+	cmp before after
+}
+
+@test "modes that COMMAND sets and leaves at its normal end stay, as without dlock" {
+	session 'send:"$DLOCK" job stty -ixon\n' 'expect:ready> ' 'send:stty -a >after\n' 'expect:ready> '
+	grep -q -- '-ixon' after
 }

@@ -121,6 +121,7 @@ ending_end_runner(struct job *job)
 	} else if (job->by_signal) {
 		last_word.kind = MESSAGE_SIGNALED;
 	}
+	terminal_mend(&job->terminal, job->by_signal && last_word.kind == MESSAGE_EXITED);
 	atomic_store(&job->channel.page->last_word, channel_pack(&last_word));
 	channel_send(job->channel_watch.fd, &last_word);
 	_exit(0);

@@ -44,6 +44,7 @@ split(struct job *job)
 	    .channel = &job->channel,
 	    .signals = settings->signals,
 	    .tree = settings->tree,
+	    .terminal = &job->terminal,
 	};
 	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0)
 		return;
@@ -51,6 +52,7 @@ split(struct job *job)
 		atomic_store(&job->channel.page->guard_at_ns,
 		    lease_guard_at(&settings->lock.terms, job->lock.t0).ns);
 	signals_block_stops(settings->signals);
+	terminal_note(&job->terminal);
 	job->outer = getpid();
 	guard.runner = fork();
 	if (guard.runner < 0)

@@ -17,6 +17,7 @@
 #include "run/deadman.h"
 #include "run/forward.h"
 #include "run/spawn.h"
+#include "run/terminal.h"
 #include "store/none.h"
 
 enum stage {
@@ -52,6 +53,7 @@ struct job {
 	struct spawn_plan plan;
 	struct command command;
 	struct channel channel;
+	struct terminal terminal;
 	struct watch channel_watch;
 	struct deadman deadman;
 	struct step step;

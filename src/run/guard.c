@@ -86,6 +86,7 @@ end_by_force(struct guard *guard, const char *why)
 			tree_kill(tree);
 		poll(NULL, 0, 1);
 	}
+	terminal_mend(guard->settings->terminal, true);
 	message_error("lost '%s': %s", guard->settings->name, why);
 	if (left > 0)
 		message_error("%d processes of its command do not die (pid %d is one)", left,

@@ -12,6 +12,7 @@
 
 #include "run/channel.h"
 #include "run/signals.h"
+#include "run/terminal.h"
 #include "run/tree.h"
 
 struct guard_settings {
@@ -20,6 +21,7 @@ struct guard_settings {
 	struct channel *channel;
 	const struct signals *signals;
 	struct tree *tree; /* with the bystanders in it */
+	const struct terminal *terminal;
 };
 
 /* Runs in OUTER from the fork to its end: exits, or dies of COMMAND's signal. */

@@ -8,6 +8,7 @@
  *   expect:TEXT   wait (at most 10 s) until TEXT has come out since the last expect that matched
  *   send:TEXT     type TEXT; \n is Return, \xHH a byte: \x03 Ctrl-C, \x1a Ctrl-Z, \x04 end of file
  *   run:STRING    run STRING with sh -c; it must succeed; the leader's pid is in PTY_LEADER
+ *   size:ROWSxCOLUMNS  the window gets that size
  *   hangup        close the terminal
  *   end           wait (at most 10 s) until COMMAND has ended
  *
@@ -170,6 +171,16 @@ do_end(const char *action)
 }
 
 static void
+do_size(const char *action, const char *text)
+{
+	struct winsize size = {0};
+
+	if (sscanf(text, "%hux%hu", &size.ws_row, &size.ws_col) != 2 ||
+	    ioctl(master, TIOCSWINSZ, &size) != 0)
+		fail(action, "no such size");
+}
+
+static void
 do_action(const char *action)
 {
 	if (strncmp(action, "expect:", 7) == 0)
@@ -178,6 +189,8 @@ do_action(const char *action)
 		do_send(action, action + 5);
 	else if (strncmp(action, "run:", 4) == 0)
 		do_run(action, action + 4);
+	else if (strncmp(action, "size:", 5) == 0)
+		do_size(action, action + 5);
 	else if (strcmp(action, "hangup") == 0) {
 		close(master);
 		master = -1;

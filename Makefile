@@ -89,7 +89,7 @@ fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags tools unit fuzz-programs built check check-unit check-bats check-sanitized \
 	check-fuzz check-long fuzz lint format \
-	sanitize matrix-build demo deps install uninstall dist clean
+	sanitize matrix-build demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -183,7 +183,7 @@ jobs = -j$(shell nproc 2>/dev/null || echo 2)
 make_built = $(MAKE) --no-print-directory $(jobs) WERROR=1 built
 
 deps:
-	@scripts/deps install build check demo
+	@scripts/deps install build check demo deb
 
 check:
 	@scripts/deps ensure build check
@@ -219,7 +219,7 @@ fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_KEEP=yes tests/run fuzz
 
 check-long:
-	@scripts/deps ensure build check
+	@scripts/deps ensure build check deb
 	@$(make_built)
 	@tests/run long
 
@@ -267,6 +267,11 @@ uninstall:
 		"$(DESTDIR)$(DOCDIR)/examples/dlock.conf" "$(DESTDIR)$(BASHCOMPDIR)/dlock" \
 		"$(DESTDIR)$(ZSHCOMPDIR)/_dlock" "$(DESTDIR)$(FISHCOMPDIR)/dlock.fish"
 	-@rmdir "$(DESTDIR)$(DOCDIR)/examples" "$(DESTDIR)$(DOCDIR)" 2>/dev/null || :
+
+# The Debian package, in $(BUILD)/deb.
+deb:
+	@scripts/deps ensure build deb
+	@scripts/make-deb
 
 dist:
 	@mkdir -p $(BUILD)

@@ -187,6 +187,39 @@ files_below() {
 	assert_line "dlock-$(<VERSION)/src/main.c"
 }
 
+@test "the Debian package has the version of VERSION" {
+	run sed -n '1s/^dlock (\([^)]*\)) .*/\1/p' "$ROOT_DIR/debian/changelog"
+	assert_output "$(<"$ROOT_DIR/VERSION")"
+}
+
+@test "the example of dlock.conf is commented out, and with the comments taken off dlock takes it" {
+	run grep -cvE '^(#.*)?$' "$ROOT_DIR/examples/dlock.conf"
+	assert_output 0
+	sed 's/^#\([a-z]\)/\1/' "$ROOT_DIR/examples/dlock.conf" >dlock.conf
+	[ "$(grep -c '^[a-z-]* = ' dlock.conf)" -ge 4 ]
+	# A server that is not there: it is asked only when the whole file was taken.
+	sed -i "s|^server = .*|server = unix://$WORK/no-such-socket|; /^password-file/d" dlock.conf
+	run env DLOCK_CONFIG=dlock.conf "$DLOCK" -n job true
+	assert_failure 69
+	assert_output --partial no-such-socket
+	echo 'no-such-option = 1' >>dlock.conf
+	run env DLOCK_CONFIG=dlock.conf "$DLOCK" -n job true
+	assert_failure 78
+}
+
+@test "tests/smoke passes with this dlock, and fails with one that does nothing" {
+	run "$ROOT_DIR/tests/smoke"
+	assert_success
+	assert_equal "${lines[-1]}" 'smoke: 13 passed, 0 failed'
+	printf '#!/bin/sh\nexit 0\n' >nothing
+	chmod +x nothing
+	DLOCK=./nothing run "$ROOT_DIR/tests/smoke"
+	assert_failure
+	assert_regex "${lines[-1]}" '^smoke: [0-9]+ passed, [1-9][0-9]* failed'
+	run "$ROOT_DIR/tests/smoke" no-such-server
+	assert_failure
+}
+
 @test "embed-lua: what C gets is the script, without comments and indentation" {
 	printf '%s\n' '-- a comment' 'local a = "x\n\\"' '' '	if a then' "		return 'q\"' -- kept" \
 		'	-- another' '	end' >quote.lua

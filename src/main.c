@@ -12,11 +12,13 @@
  *                    of a config file), help.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
- *                    standin.h (no lock of its own), words.h, job_parts.h
+ *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
+ *                    answering.h, asking.h (--held), words.h, job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
  *                    signals.h, terminal.h, channel.h, deadman.h, urgency.h, descriptors.h,
- *                    password.h (the file or command that has it), password_helper.h, testing.h
+ *                    password.h (the file or command that has it), password_helper.h, held.h
+ *                    (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_answer.h (what an answer means),
@@ -36,6 +38,7 @@
 #include "cli/options.h"
 #include "cli/password.h"
 #include "exits.h"
+#include "job/asking.h"
 #include "job/job.h"
 #include "run/descriptors.h"
 #include "run/password.h"
@@ -195,6 +198,18 @@ run_command(struct run *run)
 	return status;
 }
 
+static int
+ask_about_lock(struct run *run)
+{
+	const struct options *options = &run->options;
+	struct problem problem;
+	if (options->name == NULL)
+		return asking_run(NULL, NULL);
+	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
+		return bad_setting(&problem, getenv("DLOCK_PREFIX") == options->prefix);
+	return asking_run(options->name, run->keys.lock);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -217,6 +232,8 @@ main(int argc, char **argv)
 	case OPTIONS_USAGE_ERROR:
 	case OPTIONS_CONFIG_ERROR:
 		return bad_setting(&problem, result == OPTIONS_CONFIG_ERROR);
+	case OPTIONS_HELD:
+		return ask_about_lock(&run);
 	case OPTIONS_RUN:
 		break;
 	}

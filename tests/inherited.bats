@@ -158,7 +158,7 @@ state_has() {
 	run diff before after
 	refute_line --regexp '^< '
 	run sort <(sed -n 's/^> \([A-Z_]*\)=.*/\1/p' <(diff before after))
-	assert_output "$(printf '%s\n' DLOCK_FENCE DLOCK_KEY DLOCK_NAME DLOCK_TOKEN)"
+	assert_output "$(printf '%s\n' DLOCK_FENCE DLOCK_HELD DLOCK_KEY DLOCK_NAME DLOCK_TOKEN)"
 	run dlock a:b sh -c 'echo "$DLOCK_NAME $DLOCK_KEY"'
 	assert_output 'a:b lock:a:b'
 	run dlock L sh -c 'test "$(redis-cli -s "$REDIS_SOCK" GET lock:L)" = "$DLOCK_TOKEN" && echo same'

@@ -143,7 +143,11 @@ take_setting(void *context, const struct config_setting *setting, struct problem
 {
 	struct reading *reading = context;
 	struct problem why;
+	size_t count;
 	int row = options_find(setting->option, strlen(setting->option));
+	if (reading->options->wants_held &&
+	    (row < 0 || (options_table(&count)[row].traits & OPTION_NAMES_LOCK) == 0))
+		return true;
 	if (row < 0) {
 		advice_on_setting(setting->option, looks_like_a_name(setting), problem);
 		return false;

@@ -31,6 +31,7 @@ help_print(void)
 	const struct option_row *table = options_table(&count);
 	fputs("Usage: dlock [OPTION]... NAME COMMAND [ARG]...\n"
 	      "       dlock [OPTION]... NAME -c STRING\n"
+	      "       dlock [OPTION]... --held [NAME]\n"
 	      "Run COMMAND while holding the lock NAME, which every machine that uses the same "
 	      "Redis can\n"
 	      "see. COMMAND is dead before anybody else can get the lock.\n\n",

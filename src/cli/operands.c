@@ -73,3 +73,13 @@ operands_take(struct options *options, char **rest, struct problem *problem)
 	options->command = rest;
 	return true;
 }
+
+bool
+operands_take_held(struct options *options, char **rest, struct problem *problem)
+{
+	options->name = rest[0];
+	if (rest[0] == NULL || rest[1] == NULL)
+		return true;
+	problem_set(problem, "--held takes one NAME at most, and no COMMAND: dlock --held [NAME]");
+	return false;
+}

@@ -118,6 +118,18 @@ settle_the_rest(struct options *options)
 		options->connect_timeout_ns = lease_default_connect_limit(options->ttl_ns);
 }
 
+/* --held [NAME]: of all settings it needs those that make a key of NAME, and looks at no others. */
+static enum options_result
+parse_held(struct options *options, char **rest, struct problem *problem)
+{
+	if (!operands_take_held(options, rest, problem))
+		return OPTIONS_USAGE_ERROR;
+	if (options->name != NULL &&
+	    (!environment_parse(options, problem) || !config_file_parse(options, problem)))
+		return OPTIONS_CONFIG_ERROR;
+	return OPTIONS_HELD;
+}
+
 enum options_result
 options_parse(struct options *options, int argc, char **argv, struct problem *problem)
 {
@@ -128,6 +140,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_HELP;
 	if (options->wants_version)
 		return OPTIONS_VERSION;
+	if (options->wants_held)
+		return parse_held(options, argv + optind, problem);
 	if (!operands_take(options, argv + optind, problem) ||
 	    !password_check_line(options, problem))
 		return OPTIONS_USAGE_ERROR;

@@ -22,6 +22,7 @@
 
 enum options_result {
 	OPTIONS_RUN,
+	OPTIONS_HELD, /* --held: `name` may be NULL */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_USAGE_ERROR,  /* 64 */
@@ -74,6 +75,7 @@ struct options {
 
 	bool wants_help;
 	bool wants_version;
+	bool wants_held;
 	bool has_server;
 	bool has_grace;
 	bool has_connect_timeout;
@@ -86,6 +88,9 @@ struct options {
 enum option_trait {
 	/* Nothing that lasts: refused in a config file. */
 	OPTION_FOR_NOW = 1,
+	/* --held NAME needs it to know which lock is meant; it looks at no other setting, so that a
+	 * bad one is nothing to it. */
+	OPTION_NAMES_LOCK = 2,
 	/* Those of one group set the same thing: who names one of them on the command line has
 	 * overruled the others in the environment and the file. */
 	OPTION_SETS_WAIT = 1 << 8,

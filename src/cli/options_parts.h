@@ -17,6 +17,10 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 bool
 operands_take(struct options *options, char **rest, struct problem *problem);
 
+/* [NAME], for --held. */
+bool
+operands_take_held(struct options *options, char **rest, struct problem *problem);
+
 /* The variables that stand for options, and REDIS_URL. */
 bool
 environment_parse(struct options *options, struct problem *problem);

@@ -253,6 +253,15 @@ set_quiet(struct options *options, const char *value, struct problem *problem)
 }
 
 static bool
+set_held(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->wants_held = true;
+	return true;
+}
+
+static bool
 set_help(struct options *options, const char *value, struct problem *problem)
 {
 	(void)value;
@@ -299,7 +308,7 @@ static const struct option_row table[] = {
     {0, {"password-command"}, "CMD", {0}, "sh -c CMD prints the password, asked at each login",
 	set_password_command, OPTION_SETS_PASSWORD},
     {0, {"prefix"}, "STR", {"DLOCK_PREFIX"}, "put before NAME to make the key (lock:)", set_prefix,
-	0},
+	OPTION_NAMES_LOCK},
     {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence, 0},
     {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence, 0},
     {0, {"connect-timeout"}, "DUR", {0}, "for look-up, connect and login together (5s or TTL/3)",
@@ -307,7 +316,10 @@ static const struct option_row table[] = {
     {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",
 	set_label, 0},
     {0, {"config"}, "FILE", {"DLOCK_CONFIG"},
-	"where more options stand (" DLOCK_SYSCONFDIR "/dlock.conf)", set_config, OPTION_FOR_NOW},
+	"where more options stand (" DLOCK_SYSCONFDIR "/dlock.conf)", set_config,
+	OPTION_FOR_NOW | OPTION_NAMES_LOCK},
+    {0, {"held"}, NULL, {0}, "from inside COMMAND: is NAME's lock, or the innermost, still held?",
+	set_held, OPTION_FOR_NOW},
     {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose, 0},
     {'q', {"quiet"}, NULL, {0}, "say nothing of conflicts, waits and left-over processes",
 	set_quiet, 0},

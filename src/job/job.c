@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "base/values.h"
 #include "exits.h"
+#include "job/ancestor.h"
 #include "job/job_parts.h"
 #include "job/keeper.h"
 #include "job/waiter.h"
@@ -76,6 +77,8 @@ job_run(const struct job_settings *settings)
 	job.loop = settings->loop;
 	job.lock_timer = (struct timer){.due = on_lock_due, .context = &job};
 
+	if (!ancestors_read(&job))
+		return EXIT_USAGE;
 	int status =
 	    spawn_look_up(settings->argv[0], job.plan.path, sizeof job.plan.path, &problem);
 	if (status != 0) {

@@ -16,6 +16,8 @@
 #include "run/command.h"
 #include "run/deadman.h"
 #include "run/forward.h"
+#include "run/held.h"
+#include "run/inquiry.h"
 #include "run/spawn.h"
 #include "run/terminal.h"
 #include "store/none.h"
@@ -33,6 +35,22 @@ enum cover {
 	COVER_ANCESTOR, /* the lock of a dlock above */
 };
 
+/* Somebody below who wants to know whether the lock is held, until a renewal is confirmed. */
+struct asker {
+	struct inquiry_question question;
+	struct inquiry_peer peer;
+	struct instant asked_at;
+};
+
+/* RUNNER's ear for them. */
+struct answering {
+	struct watch watch;
+	struct timer limit; /* of who has waited longest */
+	struct asker askers[32];
+	int count;
+	char address[HELD_ADDRESS_SIZE]; /* of watch.fd; empty: it cannot be asked */
+};
+
 struct job {
 	const struct job_settings *settings;
 	enum cover cover;
@@ -47,6 +65,8 @@ struct job {
 	/* While acquiring. */
 	int ended_by; /* the signal that ends the wait, 0: none */
 	struct timer wait_notice;
+	const struct held_entry *ancestor; /* in `above`: who is in our way; NULL: none is */
+	struct held above;                 /* the locks of the dlocks above */
 
 	/* While keeping, in RUNNER. */
 	enum stage stage;
@@ -59,6 +79,7 @@ struct job {
 	struct step step;
 	struct forward forward;
 	struct timer forward_timer;
+	struct answering answering;
 	pid_t outer;
 	bool by_signal; /* how COMMAND ended: */
 	int value;      /* the signal, or the status */

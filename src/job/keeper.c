@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "exits.h"
+#include "job/answering.h"
 #include "job/ending.h"
 #include "job/nets.h"
 #include "job/relay.h"
@@ -114,6 +115,7 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	case LOCK_FAILED:
 		break;
 	}
+	answering_on_lock_changed(job, now);
 }
 
 /* -- the start --------------------------------------------------------------------------------- */
@@ -165,6 +167,8 @@ keeper_run(struct job *job)
 	job->loop->first = on_wake;
 	job->loop->first_context = job;
 	relay_open(job);
+	if (job->cover == COVER_LOCK)
+		answering_open(job);
 	step_watch(&job->step, job->loop, on_clock_step, job);
 	if (tree_become_subreaper() != 0 || deadman_open(&job->deadman) != 0)
 		goto system_error;

@@ -38,6 +38,15 @@ see_signal(struct job *job, enum forward_witness witness, int number, int code, 
 	pass_signals_on(job, clock_now());
 }
 
+/* Not COMMAND's: the kernel's timers and terminal, and the CONT of somebody who asks a RUNNER that does
+ * not answer (run/inquiry.h). */
+static bool
+is_own_business(int number, int code)
+{
+	return code == SI_TIMER || number == SIGTTIN || number == SIGTTOU ||
+	    (number == SIGCONT && code == SI_QUEUE);
+}
+
 static void
 on_keeper_signals(void *context, short revents)
 {
@@ -47,7 +56,7 @@ on_keeper_signals(void *context, short revents)
 	while (signals_read(job->settings->signals, &number, &code, &sender)) {
 		if (number == SIGCHLD)
 			command_reap(&job->command, clock_now());
-		else if (code != SI_TIMER && number != SIGTTIN && number != SIGTTOU)
+		else if (!is_own_business(number, code))
 			see_signal(job, FORWARD_BY_RUNNER, number, code, sender);
 	}
 }
@@ -75,8 +84,7 @@ relay_read_early(struct job *job, int early[RELAY_EARLY_MAX])
 {
 	int number, code, sender, count = 0;
 	while (signals_read(job->settings->signals, &number, &code, &sender)) {
-		if (number == SIGCHLD || code == SI_TIMER || number == SIGTTIN ||
-		    number == SIGTTOU || count == RELAY_EARLY_MAX)
+		if (number == SIGCHLD || is_own_business(number, code) || count == RELAY_EARLY_MAX)
 			continue;
 		forward_see_settled(&job->forward, number, code, sender, clock_now());
 		early[count++] = number;

@@ -3,12 +3,19 @@
 
 #include "job/variables.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 int
 variables_prepare(struct job *job)
 {
+	static char held[HELD_SIZE];
 	const struct job_settings *settings = job->settings;
+	struct held_entry own = {.runner = getpid()};
+	snprintf(own.address, sizeof own.address, "%s", job->answering.address);
+	snprintf(own.token, sizeof own.token, "%s", settings->token);
+	snprintf(own.key, sizeof own.key, "%s", settings->key);
+	held_write(&job->above, &own, held); /* job_run has looked that it is not too deep */
 	bool locked = job->cover == COVER_LOCK;
 	/* Inherited ones speak of another lock, or of none: they are replaced or removed. */
 	const struct spawn_variable variables[] = {
@@ -17,7 +24,7 @@ variables_prepare(struct job *job)
 	    {"DLOCK_TOKEN", locked ? settings->token : NULL},
 	    {"DLOCK_FENCE", locked ? job->lock.fence : NULL},
 	    {"DLOCK_SLOT", NULL},
-	    {"DLOCK_HELD", NULL},
+	    {"DLOCK_HELD", locked ? held : NULL},
 	    {"DLOCK_UNLOCKED", locked ? NULL : "1"},
 	};
 	/* Under an ancestor's lock all stays as the ancestor set it. */

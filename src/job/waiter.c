@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "exits.h"
+#include "job/ancestor.h"
 #include "job/standin.h"
 #include "job/words.h"
 
@@ -50,6 +51,18 @@ on_waiter_signals(void *context, short revents)
 	}
 }
 
+/* Whoever holds it has just been named: one of those above us would never let it go. */
+static void
+on_lock_changed(void *context, struct lock *lock, struct instant now)
+{
+	struct job *job = context;
+	bool held_by_another = lock->state == LOCK_WAITING ||
+	    (lock->state == LOCK_FAILED && lock->failure == OUTCOME_HELD);
+	if (held_by_another && job->ended_by == 0 && job->ancestor == NULL &&
+	    ancestor_recognise(job) && lock->state == LOCK_WAITING)
+		lock_give_up(lock, now);
+}
+
 static int
 explain_failure(struct job *job)
 {
@@ -61,7 +74,12 @@ explain_failure(struct job *job)
 		if (job->ended_by != 0)
 			signals_die_of(job->ended_by);
 		words_describe_holder(&job->lock.holder, who, sizeof who);
-		message_notice("'%s' is held by %s", settings->name, who);
+		if (job->ancestor != NULL)
+			message_notice("'%s' is held by the dlock above, %s: waiting for it would "
+				       "never end (--reentrant runs under its lock)",
+			    settings->name, who);
+		else
+			message_notice("'%s' is held by %s", settings->name, who);
 		return settings->conflict_status;
 	case OUTCOME_DENIED:
 		message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
@@ -125,6 +143,8 @@ waiter_acquire(struct job *job, int *status)
 	job->wait_notice = (struct timer){.due = on_wait_notice, .context = job};
 	loop_watch(job->loop, &job->signal_watch);
 	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, WAIT_NOTICE_FIRST_NS));
+	job->lock.changed = on_lock_changed;
+	job->lock.context = job;
 	lock_acquire(&job->lock, now);
 	while (job->lock.state != LOCK_HELD && job->lock.state != LOCK_FAILED &&
 	    job->lock.state != LOCK_RELEASED) {

@@ -4,6 +4,8 @@
 #include "lock/lock_parts.h"
 
 #define TOUCH_PERIOD (3600 * NS_PER_S)
+/* The pause between two tries in doubt that somebody's question brings forward. */
+#define CONFIRM_IN_DOUBT (200 * NS_PER_MS)
 
 static struct instant
 end_of_hope(const struct lock *lock)
@@ -29,7 +31,10 @@ renew(struct lock *lock, struct instant now)
 {
 	bool touch = instant_between(lock->touched_at, now) >= TOUCH_PERIOD && lock->failures == 0;
 	lock->due = end_of_hope(lock);
+	lock->tried_at = now;
 	lock_ask(lock, touch ? STORE_TOUCH : STORE_RENEW, end_of_hope(lock));
+	if (lock->hurried_tries > 0)
+		lock->hurried_tries--;
 }
 
 void
@@ -52,6 +57,7 @@ lock_on_renew_answer(struct lock *lock, const struct store_answer *answer)
 		if (lock->verb == STORE_TOUCH)
 			lock->touched_at = answer->sent_at;
 		lock_end_trouble(lock);
+		lock->hurried_tries = 0;
 		lock->due = lease_renew_at(terms, lock->t0);
 		lock_change(lock, LOCK_HELD, now);
 		return;
@@ -68,6 +74,25 @@ lock_tick_held(struct lock *lock, struct instant now)
 		lose(lock, LOSS_UNCONFIRMED, now);
 	else if (!lock->busy)
 		renew(lock, now);
+}
+
+void
+lock_confirm(struct lock *lock, struct instant now)
+{
+	if (lock->busy || !lock_is_held(lock))
+		return;
+	bool doubtful = lock->state == LOCK_DOUBTFUL;
+	struct instant soon = doubtful ? instant_plus(lock->tried_at, CONFIRM_IN_DOUBT)
+				       : instant_plus(lock->t0, LOCK_RETRY_FIRST);
+	if (soon.ns < now.ns)
+		soon = now;
+	if (soon.ns >= lock->due.ns)
+		return;
+	lock->due = soon;
+	/* Not again in the same row of failures: a server that is slow, but not too slow for a
+	 * renewal, must not cost the lock because somebody keeps asking. */
+	if (lock->failures == 0)
+		lock->hurried_tries = 2;
 }
 
 void

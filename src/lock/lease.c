@@ -95,6 +95,12 @@ lease_renew_limit(const struct lease_terms *terms)
 }
 
 int64_t
+lease_confirm_limit(const struct lease_terms *terms)
+{
+	return least(2 * NS_PER_S, 2 * lease_renew_limit(terms));
+}
+
+int64_t
 lease_request_limit(const struct lease_terms *terms)
 {
 	return least(2 * NS_PER_S, terms->ttl_ns / 6);

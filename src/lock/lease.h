@@ -58,6 +58,10 @@ lease_sure_until(const struct lease_terms *terms, struct instant t0);
 int64_t
 lease_renew_limit(const struct lease_terms *terms);
 
+/* How long a confirmation that somebody waits for may take: two renewals, at most 2 s. */
+int64_t
+lease_confirm_limit(const struct lease_terms *terms);
+
 /* How long any other request may stay unanswered: min(2 s, T/6). */
 int64_t
 lease_request_limit(const struct lease_terms *terms);

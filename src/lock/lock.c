@@ -69,6 +69,9 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 		if (request.connect_limit_ns > 2 * lease_renew_limit(terms))
 			request.connect_limit_ns = 2 * lease_renew_limit(terms);
 		request.answer_limit_ns = lease_renew_limit(terms);
+		int64_t half = lease_confirm_limit(terms) / 2;
+		if (lock->hurried_tries > 0 && request.answer_limit_ns > half)
+			request.answer_limit_ns = half;
 	}
 	/* A connection that has been silent for long may be dead without a sign: a release is
 	 * tried on a new one while there is time. */

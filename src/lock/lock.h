@@ -88,6 +88,8 @@ struct lock {
 	bool in_doubt;                /* an acquire may have been executed unseen */
 	struct instant trouble_since; /* the first failure of the present row of them */
 	unsigned int failures;        /* in that row */
+	struct instant tried_at;      /* the last renewal that was begun */
+	int hurried_tries;            /* with shorter limits: see lock_confirm */
 	int64_t pause_ns;             /* of a waiter's polling */
 	uint64_t random;
 
@@ -130,6 +132,13 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns);
  * planned already: a server that answers with an error and hangs up must not speed it up. */
 void
 lock_verify(struct lock *lock, struct instant now);
+
+/* Somebody wants to know for certain: it is renewed now, in doubt too, but not faster than 20 times a
+ * second, in doubt 5 times, however often it is asked. The first two tries have shorter limits, so
+ * that a connection that died silently does not use up lease_confirm_limit. After the next change to
+ * HELD t0 says which instant is confirmed: what was under way was sent before the question. */
+void
+lock_confirm(struct lock *lock, struct instant now);
 
 /* When lock_tick must be called next. */
 struct instant

@@ -252,7 +252,7 @@ shows() {
 	wrong '1: .*did you mean ttl'
 	# No abbreviations: what is one today is ambiguous tomorrow.
 	conf 'conflict = 5'
-	wrong "1: unknown option 'conflict'"
+	wrong "1: unknown option 'conflict': did you mean conflict-exit-code"
 }
 
 @test "an option twice in a file, or two that set the same, is an error that names the first" {
@@ -269,7 +269,7 @@ shows() {
 	run -75 dlock --config conf job true
 }
 
-@test "precedence: command line, environment, file, default; each option for itself" {
+@test "precedence: command line, environment, file, default; each option for itself (P66)" {
 	conf 'ttl = 40s' 'prefix = file:'
 	shows dlock --config conf job
 	assert_output --regexp '^file:job (39|40)$'
@@ -281,6 +281,8 @@ shows() {
 	assert_output --regexp '^file:job (59|60)$'
 	DLOCK_TTL=50s DLOCK_PREFIX=env: shows dlock --config conf -t 60s --prefix line: job
 	assert_output --regexp '^line:job (59|60)$'
+	shows dlock --config conf -t 50s -t 60s job # the last of two
+	assert_output --regexp '^file:job (59|60)$'
 	# Empty is as unset, but for the prefix, which may be empty.
 	DLOCK_TTL='' shows dlock --config conf job
 	assert_output --regexp '^file:job (39|40)$'

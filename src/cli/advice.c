@@ -92,7 +92,8 @@ advise_on_later(const char *word, size_t length, char letter, const char *dashes
 
 /* The rows whose long names begin so, the names written to `list`; *row is the last of them. */
 static int
-find_abbreviated(const char *word, size_t length, char *list, size_t size, size_t *row)
+find_abbreviated(const char *word, size_t length, const char *dashes, char *list, size_t size,
+    size_t *row)
 {
 	size_t count, used = 0;
 	const struct option_row *table = options_table(&count);
@@ -102,8 +103,8 @@ find_abbreviated(const char *word, size_t length, char *list, size_t size, size_
 			if (strncmp(table[i].names[k], word, length) != 0)
 				continue;
 			if (used < size)
-				used += (size_t)snprintf(list + used, size - used, "%s--%s",
-				    used ? ", " : "", table[i].names[k]);
+				used += (size_t)snprintf(list + used, size - used, "%s%s%s",
+				    used ? ", " : "", dashes, table[i].names[k]);
 			*row = i;
 			found++;
 			break;
@@ -146,7 +147,7 @@ advise_on_long(const char *word, struct problem *problem)
 	if (whole && advise_on_later(word, length, 0, "--", problem))
 		return;
 	int found =
-	    whole && length > 0 ? find_abbreviated(word, length, list, sizeof list, &row) : 0;
+	    whole && length > 0 ? find_abbreviated(word, length, "--", list, sizeof list, &row) : 0;
 	int exact = options_find(word, length);
 	if (exact >= 0) {
 		row = (size_t)exact;
@@ -222,6 +223,10 @@ advice_on_setting(const char *word, bool shown, struct problem *problem)
 	if (advise_on_later(word, length, 0, "", problem))
 		return;
 	const char *near = find_nearest(word, length, OPTION_FOR_NOW);
+	char list[256];
+	size_t row;
+	if (find_abbreviated(word, length, "", list, sizeof list, &row) > 0)
+		near = list;
 	if (near != NULL && shown)
 		problem_set(problem, "unknown option '%s': did you mean %s?", word, near);
 	else if (near != NULL)

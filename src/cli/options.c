@@ -74,7 +74,9 @@ options_set(struct options *options, size_t row, const char *value, struct probl
 	char *copy, *password;
 	if (table[row].set(options, value, problem))
 		return true;
-	/* Sentences quote values, and a URL may have been given to --wait. */
+	if (table[row].letter == 'S')
+		return false; /* url_parse quotes nothing */
+	/* Other sentences quote values, and a URL may have been given to --wait. */
 	copy = value ? strdup(value) : NULL;
 	password = copy ? url_find_password(copy, &length) : NULL;
 	if (password != NULL) {

@@ -10,8 +10,6 @@
 
 #define FENCE_BELOW (INT64_C(1) << 53)
 #define LABEL_MAX 255
-#define SEVERAL_SERVERS                                                                            \
-	"more than one server: a lock on several (a quorum) is not in this version of dlock"
 
 static bool
 set_nonblock(struct options *options, const char *value, struct problem *problem)
@@ -197,30 +195,14 @@ set_connect_timeout(struct options *options, const char *value, struct problem *
 }
 
 static bool
-parse_server(struct options *options, const char *value, enum url_unknown_keys unknown,
-    struct problem *problem)
-{
-	const char *blank = strpbrk(value, " \t\n");
-	if (blank != NULL && strstr(blank, "://") != NULL) {
-		problem_set(problem, SEVERAL_SERVERS);
-		return false;
-	}
-	if (blank != NULL) {
-		problem_set(problem, "a blank in the server URL: write %%20 for it");
-		return false;
-	}
-	options->has_server = true;
-	return url_parse(&options->url, value, unknown, problem);
-}
-
-static bool
 set_server(struct options *options, const char *value, struct problem *problem)
 {
 	if (options->has_server) {
-		problem_set(problem, SEVERAL_SERVERS);
+		problem_set(problem, URL_SEVERAL_SERVERS);
 		return false;
 	}
-	return parse_server(options, value, URL_REFUSE_UNKNOWN_KEYS, problem);
+	options->has_server = true;
+	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem);
 }
 
 static bool

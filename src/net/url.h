@@ -42,6 +42,9 @@ enum url_unknown_keys {
 	URL_IGNORE_UNKNOWN_KEYS,
 };
 
+#define URL_SEVERAL_SERVERS                                                                        \
+	"more than one server: a lock on several (a quorum) is not in this version of dlock"
+
 /* False and a sentence, in which no password is quoted. */
 bool
 url_parse(struct url *url, const char *text, enum url_unknown_keys unknown,

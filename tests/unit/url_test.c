@@ -100,7 +100,7 @@ test_unix(void)
 	} rows[] = {
 	    {"unix:///run/redis.sock", "/run/redis.sock", 0, "unix:///run/redis.sock"},
 	    {"unix:///run/redis.sock?db=7", "/run/redis.sock", 7, "unix:///run/redis.sock?db=7"},
-	    {"unix:///run/a%20b%3f.sock", "/run/a b?.sock", 0, "unix:///run/a b%3f.sock"},
+	    {"unix:///run/a%20b%3f.sock", "/run/a b?.sock", 0, "unix:///run/a%20b%3f.sock"},
 	    {"unix:///run/a:b@c.sock", "/run/a:b@c.sock", 0, "unix:///run/a:b@c.sock"},
 	    {"unix:///r?connect-timeout=250ms&db=1", "/r", 1, "unix:///r?db=1"},
 	};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/message.h"
+#include "base/values.h"
 #include "exits.h"
 #include "job/ancestor.h"
 #include "job/standin.h"
@@ -35,6 +36,19 @@ on_wait_notice(void *context, struct instant now)
 	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, next_ns));
 }
 
+/* With -vv: what each answer says, so that a key whose time does not pass is seen. */
+static void
+tell_expiry(const struct job *job)
+{
+	int64_t left_ns = job->lock.holder.left_ns;
+	char left[32];
+	if (left_ns < 0)
+		message_debug("'%s' is held; its key has no expiry", job->settings->name);
+	else
+		message_debug("'%s' is held; its key expires in %s", job->settings->name,
+		    value_print_duration(left, sizeof left, left_ns));
+}
+
 static void
 on_waiter_signals(void *context, short revents)
 {
@@ -58,6 +72,8 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	struct job *job = context;
 	bool held_by_another = lock->state == LOCK_WAITING ||
 	    (lock->state == LOCK_FAILED && lock->failure == OUTCOME_HELD);
+	if (lock->state == LOCK_WAITING)
+		tell_expiry(job);
 	if (held_by_another && job->ended_by == 0 && job->ancestor == NULL &&
 	    ancestor_recognise(job) && lock->state == LOCK_WAITING)
 		lock_give_up(lock, now);

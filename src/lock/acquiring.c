@@ -184,11 +184,20 @@ become_holder(struct lock *lock, const struct store_answer *answer)
 	lock_change(lock, LOCK_HELD, answer->received_at);
 }
 
+/* A server whose clock stands still says the same of the same key again and again, and never frees
+ * it. */
+static bool
+time_stands_still(const struct holder *before, const struct holder *after)
+{
+	return before->left_ns == after->left_ns && strcmp(before->token, after->token) == 0;
+}
+
 static void
 wait_for_turn(struct lock *lock, const struct store_answer *answer)
 {
 	struct instant now = answer->received_at;
 	struct instant end = wait_until(lock);
+	bool still = time_stands_still(&lock->holder, &answer->holder);
 	lock->holder = answer->holder;
 	lock->contacted = true;
 	lock->in_doubt = false;
@@ -203,7 +212,8 @@ wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	lock->pause_ns = lock->pause_ns * 3 / 2 < POLL_LAST ? lock->pause_ns * 3 / 2 : POLL_LAST;
 	if (pause < POLL_FIRST)
 		pause = POLL_FIRST;
-	if (answer->holder.left_ns >= 0 && pause - POLL_BEHIND_EXPIRY > answer->holder.left_ns)
+	if (answer->holder.left_ns >= 0 && !still &&
+	    pause - POLL_BEHIND_EXPIRY > answer->holder.left_ns)
 		pause = answer->holder.left_ns + POLL_BEHIND_EXPIRY;
 	lock->due = instant_earlier(instant_plus(now, pause), end);
 	lock_change(lock, LOCK_WAITING, now);

@@ -211,6 +211,15 @@ test_polling(void)
 		CHECK(pause > lefts[i] && pause <= lefts[i] + 10 * MS);
 	}
 
+	tap_case("R82: a key whose time does not pass is polled as one that does not expire");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	struct instant begin = bench.now;
+	for (int i = 0; i < 20; i++) {
+		bench_answer_held(&bench, 3 * MS);
+		CHECK(bench_pass_until_asked(&bench, 10 * S));
+	}
+	CHECK(instant_between(begin, bench.now) >= 5 * S);
+
 	tap_case("a key that does not expire is polled as any other");
 	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
 	struct instant answered = bench.now;

@@ -53,17 +53,6 @@ lock_try_acquire(struct lock *lock, struct instant now)
 	lock_ask(lock, STORE_ACQUIRE, INSTANT_NEVER);
 }
 
-/* The time of a try is over. */
-void
-lock_end_try(struct lock *lock, struct instant now)
-{
-	/* Only a server that said so a moment ago makes it a conflict. */
-	bool conflict = lock->contacted && lock->failures == 0 && !lock->in_doubt;
-	if (!conflict && lock->problem.text[0] == '\0')
-		problem_set(&lock->problem, "no answer in time");
-	lock_leave(lock, conflict ? OUTCOME_HELD : OUTCOME_UNREACHABLE, now);
-}
-
 void
 lock_acquire(struct lock *lock, struct instant now)
 {
@@ -109,13 +98,26 @@ leave(struct lock *lock, enum outcome failure, int64_t limit_ns, struct instant 
 	undo(lock);
 }
 
-void
-lock_leave(struct lock *lock, enum outcome failure, struct instant now)
+/* What is only under way is undone by the request behind it on the same connection: that was sent,
+ * whether its answer is waited for or not. In doubt a connection has failed. */
+static int64_t
+leave_limit(const struct lock *lock)
 {
-	/* What is only under way is undone by the request behind it on the same connection: that
-	 * was sent, whether its answer is waited for or not. In doubt a connection has failed. */
-	leave(lock, failure,
-	    lock->in_doubt ? lease_request_limit(&lock->settings.terms) : LOCK_LEAVE_LIMIT, now);
+	return lock->in_doubt ? lease_request_limit(&lock->settings.terms) : LOCK_LEAVE_LIMIT;
+}
+
+/* The time of a try is over. */
+void
+lock_end_try(struct lock *lock, struct instant now)
+{
+	int64_t limit_ns = leave_limit(lock);
+	/* Only a server that said so a moment ago makes it a conflict. */
+	bool conflict = lock->contacted && lock->failures == 0 && !lock->in_doubt;
+	if (!conflict && lock->problem.text[0] == '\0')
+		problem_set(&lock->problem, "no answer in time");
+	/* A first contact that failed before the acquire was sent has ended earlier. */
+	lock->in_doubt = lock->in_doubt || !lock->contacted;
+	leave(lock, conflict ? OUTCOME_HELD : OUTCOME_UNREACHABLE, limit_ns, now);
 }
 
 void
@@ -230,7 +232,7 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 		lock->in_doubt = true;
 	if (answer->outcome == OUTCOME_DENIED || (!lock->contacted && !lock->in_doubt) ||
 	    (!lock->contacted && refused)) {
-		lock_leave(lock, answer->outcome, now);
+		leave(lock, answer->outcome, leave_limit(lock), now);
 		return;
 	}
 	/* Without -w, a server that was there is given time to come back; with it, until its end.
@@ -242,7 +244,7 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 		end = instant_plus(now, lock->settings.connect_limit_ns);
 	struct instant next = instant_plus(now, lock_retry_pause(lock));
 	if (next.ns >= end.ns) {
-		lock_leave(lock, OUTCOME_UNREACHABLE, now);
+		leave(lock, OUTCOME_UNREACHABLE, leave_limit(lock), now);
 		return;
 	}
 	lock->due = next;

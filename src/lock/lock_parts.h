@@ -42,9 +42,6 @@ lock_end_try(struct lock *lock, struct instant now);
 void
 lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer);
 
-/* Ends acquiring for the reason given; undoes first what may have been done. */
-void
-lock_leave(struct lock *lock, enum outcome failure, struct instant now);
 void
 lock_fail(struct lock *lock, enum outcome failure, struct instant now);
 

@@ -75,6 +75,7 @@ test_slow_first_contact(void)
 		bench_pass(&bench, 80 * MS);
 		check_failed(OUTCOME_UNREACHABLE);
 		CHECK_TEXT(bench.lock.problem.text, "no answer in time");
+		CHECK(bench.lock.in_doubt); /* --if-unreachable is for servers that are not there */
 	}
 }
 

@@ -186,6 +186,8 @@ run_command(struct run *run)
 	    .argv = options->command,
 	    .first_signal = options->first_signal,
 	    .on_lost = options->on_lost,
+	    .max_hold_ns = options->max_hold_ns,
+	    .descendants = options->descendants,
 	    .at_least_ns = options->at_least_ns,
 	    .if_unreachable = options->if_unreachable,
 	    .conflict_status = options->conflict_status,

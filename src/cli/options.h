@@ -55,6 +55,8 @@ struct options {
 	int64_t grace_ns;
 	int first_signal;
 	enum on_lost on_lost;
+	int64_t max_hold_ns;
+	enum descendants descendants;
 	int64_t at_least_ns;
 	enum if_unreachable if_unreachable;
 	const char *prefix;

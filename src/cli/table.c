@@ -102,6 +102,38 @@ set_at_least(struct options *options, const char *value, struct problem *problem
 	return true;
 }
 
+/* Which of three words; -1: none of them. */
+static int
+choose(const char *value, const char *const words[3], struct problem *problem)
+{
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(value, words[i]) == 0)
+			return i;
+	}
+	problem_set(problem, "none of '%s', '%s' and '%s': '%s'", words[0], words[1], words[2],
+	    value);
+	return -1;
+}
+
+static bool
+set_max_hold(struct options *options, const char *value, struct problem *problem)
+{
+	return value_parse_duration(value, &options->max_hold_ns, problem);
+}
+
+static bool
+set_descendants(struct options *options, const char *value, struct problem *problem)
+{
+	static const char *const words[] = {
+	    [DESCENDANTS_LEAVE] = "leave",
+	    [DESCENDANTS_WAIT] = "wait",
+	    [DESCENDANTS_KILL] = "kill",
+	};
+	int which = choose(value, words, problem);
+	options->descendants = which < 0 ? DESCENDANTS_LEAVE : (enum descendants)which;
+	return which >= 0;
+}
+
 static bool
 set_if_unreachable(struct options *options, const char *value, struct problem *problem)
 {
@@ -110,13 +142,9 @@ set_if_unreachable(struct options *options, const char *value, struct problem *p
 	    [IF_UNREACHABLE_SKIP] = "skip",
 	    [IF_UNREACHABLE_RUN] = "run",
 	};
-	for (int i = 0; i <= IF_UNREACHABLE_RUN; i++) {
-		options->if_unreachable = (enum if_unreachable)i;
-		if (strcmp(value, words[i]) == 0)
-			return true;
-	}
-	problem_set(problem, "none of 'fail', 'skip' and 'run': '%s'", value);
-	return false;
+	int which = choose(value, words, problem);
+	options->if_unreachable = which < 0 ? IF_UNREACHABLE_FAIL : (enum if_unreachable)which;
+	return which >= 0;
 }
 
 static bool
@@ -278,6 +306,10 @@ static const struct option_row table[] = {
     {0, {"signal"}, "SIG", {0}, "the first signal (TERM)", set_signal, 0},
     {0, {"on-lost"}, "kill|signal", {0},
 	"kill: signal, then KILL (default); signal: signal once, and let it end", set_on_lost, 0},
+    {0, {"max-hold"}, "DUR", {0}, "COMMAND may run so long, then it is ended: status 124",
+	set_max_hold, 0},
+    {0, {"descendants"}, "leave|wait|kill", {0},
+	"what becomes of processes that outlive COMMAND (leave)", set_descendants, 0},
     {0, {"at-least"}, "DUR", {0}, "keep the lock for DUR, also when COMMAND ends sooner",
 	set_at_least, 0},
     {0, {"if-unreachable"}, "fail|skip|run", {0},

@@ -11,6 +11,9 @@
 #include "job/words.h"
 #include "run/testing.h"
 
+/* A wait says nothing for so long. */
+#define LINGER_NOTICE_NS NS_PER_S
+
 void
 ending_on_lost(struct job *job, struct instant now)
 {
@@ -21,11 +24,14 @@ ending_on_lost(struct job *job, struct instant now)
 		job->lost = true;
 		job->lost_at = now;
 		if (settings->on_lost == ON_LOST_SIGNAL) {
-			command_signal_tree(&job->command, settings->first_signal);
+			/* Whose end has begun (--max-hold) has had the signal. */
+			if (job->stage != STAGE_ENDING)
+				command_signal_tree(&job->command, settings->first_signal);
 			words_announce_loss(job);
 		} else if (!testing_hook("no-kill")) {
 			job->stage = STAGE_ENDING;
 			command_end(&job->command, settings->first_signal, kill_at, now);
+			nets_call(job);
 		}
 	}
 }
@@ -35,6 +41,8 @@ ending_give_back(struct job *job, struct instant now)
 {
 	int64_t rest_ns = 0;
 	job->stage = STAGE_RELEASING;
+	loop_stop_timer(job->loop, &job->max_hold);
+	loop_stop_timer(job->loop, &job->wait_notice);
 	nets_take_down(job);
 	if (job->settings->at_least_ns > 0 && !job->not_executed) {
 		rest_ns = job->settings->at_least_ns - instant_between(job->lock.acquired_at, now);
@@ -50,6 +58,50 @@ ending_begin(struct job *job, struct instant now)
 	job->stage = STAGE_ENDING;
 	command_end(&job->command, job->settings->first_signal,
 	    instant_plus(now, job->settings->lock.terms.grace_ns), now);
+	nets_call(job);
+}
+
+static void
+on_max_hold(void *context, struct instant now)
+{
+	struct job *job = context;
+	/* What has ended in time did so, also when we learn of it late. */
+	command_reap(&job->command, now);
+	if (job->stage != STAGE_RUNNING && job->stage != STAGE_LINGERING)
+		return;
+	job->overstayed = true;
+	ending_begin(job, now);
+}
+
+void
+ending_limit(struct job *job)
+{
+	job->max_hold = (struct timer){.due = on_max_hold, .context = job};
+	if (job->settings->max_hold_ns == 0)
+		return;
+	loop_set_timer(job->loop, &job->max_hold,
+	    instant_plus(clock_now(), job->settings->max_hold_ns));
+	nets_call(job);
+}
+
+static void
+on_linger_notice(void *context, struct instant now)
+{
+	struct job *job = context;
+	pid_t example;
+	int left = command_count_left(&job->command, &example);
+	(void)now;
+	words_tell_left(job, left, example);
+}
+
+/* COMMAND has ended well, and these `left` processes have not. */
+static void
+linger(struct job *job, struct instant now)
+{
+	job->stage = STAGE_LINGERING;
+	command_await(&job->command);
+	job->wait_notice = (struct timer){.due = on_linger_notice, .context = job};
+	loop_set_timer(job->loop, &job->wait_notice, instant_plus(now, LINGER_NOTICE_NS));
 }
 
 void
@@ -63,24 +115,23 @@ ending_on_command_ended(void *context, bool by_signal, int value, struct instant
 	if (job->stage == STAGE_ENDING)
 		return;
 	int left = command_count_left(&job->command, &example);
-	if (left > 0 && by_signal) {
+	if (left == 0) {
+		ending_give_back(job, now);
+	} else if (by_signal || job->settings->descendants == DESCENDANTS_KILL) {
 		ending_begin(job, now);
-		return;
+	} else if (job->settings->descendants == DESCENDANTS_WAIT) {
+		linger(job, now);
+	} else {
+		words_tell_left(job, left, example);
+		ending_give_back(job, now);
 	}
-	if (left > 0)
-		message_notice(
-		    "the command of '%s' has ended and left %d process%s running (pid %d%s)",
-		    job->settings->name, left, left == 1 ? "" : "es", (int)example,
-		    left == 1 ? "" : " is one");
-	ending_give_back(job, now);
 }
 
 void
 ending_on_command_finished(void *context, struct instant now)
 {
 	struct job *job = context;
-	if (job->ended_at.ns == INT64_MAX || job->lost)
-		job->ended_at = now;
+	job->ended_at = now; /* the last of the tree, not COMMAND alone */
 	if (job->command.state == COMMAND_STUCK) {
 		message_error("processes of '%s' %s (pid %d is one): the lock is left to its TTL",
 		    job->settings->name,
@@ -118,6 +169,10 @@ ending_end_runner(struct job *job)
 	if (was_lost(job)) {
 		words_tell_loss(job);
 		last_word.number = EXIT_LOST;
+	} else if (job->overstayed) {
+		last_word.number = EXIT_MAX_HOLD;
+		if (job->command.state != COMMAND_STUCK)
+			words_tell_max_hold(job);
 	} else if (job->by_signal) {
 		last_word.kind = MESSAGE_SIGNALED;
 	}

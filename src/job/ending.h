@@ -15,6 +15,10 @@ ending_on_lost(struct job *job, struct instant now);
 void
 ending_begin(struct job *job, struct instant now);
 
+/* COMMAND has been let go: --max-hold counts from here. */
+void
+ending_limit(struct job *job);
+
 /* COMMAND itself has ended; its descendants may live on. */
 void
 ending_on_command_ended(void *context, bool by_signal, int value, struct instant now);

@@ -22,6 +22,13 @@ enum on_lost {
 	ON_LOST_SIGNAL,
 };
 
+/* What becomes of processes that outlive COMMAND's normal exit. */
+enum descendants {
+	DESCENDANTS_LEAVE,
+	DESCENDANTS_WAIT,
+	DESCENDANTS_KILL,
+};
+
 /* When no server answers at first contact. */
 enum if_unreachable {
 	IF_UNREACHABLE_FAIL,
@@ -40,6 +47,8 @@ struct job_settings {
 	char *const *argv; /* COMMAND */
 	int first_signal;
 	enum on_lost on_lost;
+	int64_t max_hold_ns; /* 0: no limit */
+	enum descendants descendants;
 	int64_t at_least_ns;
 	enum if_unreachable if_unreachable;
 	int conflict_status;

@@ -24,7 +24,8 @@
 
 enum stage {
 	STAGE_RUNNING,   /* COMMAND runs */
-	STAGE_ENDING,    /* it must end: lock lost, died of a signal, OUTER dead */
+	STAGE_LINGERING, /* it has ended; what it left is waited for (--descendants wait) */
+	STAGE_ENDING,    /* all must end: lock lost, died of a signal, OUTER dead, --max-hold */
 	STAGE_RELEASING, /* it is over: the lock is being given back */
 };
 
@@ -80,6 +81,8 @@ struct job {
 	struct forward forward;
 	struct timer forward_timer;
 	struct answering answering;
+	struct timer max_hold;
+	bool overstayed; /* --max-hold has ended it */
 	pid_t outer;
 	bool by_signal; /* how COMMAND ended: */
 	int value;      /* the signal, or the status */

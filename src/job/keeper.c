@@ -49,7 +49,7 @@ void
 keeper_on_outer_death(struct job *job, struct instant now)
 {
 	/* Whoever killed it wanted the job to end. */
-	if (job->stage == STAGE_RUNNING)
+	if (job->stage == STAGE_RUNNING || job->stage == STAGE_LINGERING)
 		ending_begin(job, now);
 }
 
@@ -145,6 +145,7 @@ start_command(struct job *job)
 	int count = relay_read_early(job, early);
 	for (int i = 0; i < count; i++)
 		command_signal(&job->command, early[i]);
+	ending_limit(job);
 	command_go(&job->command);
 	return 0;
 }

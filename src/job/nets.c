@@ -19,20 +19,23 @@ nets_kill_by_the_clock(const struct job *job)
 	return job->settings->on_lost == ON_LOST_KILL && !testing_hook("no-kill");
 }
 
-static void
-arm_timers(struct job *job, struct instant kill_at)
+/* When RUNNER must be awake for certain; *every_ns: and from then on. */
+static struct instant
+plan_call(const struct job *job, int64_t *every_ns)
 {
 	const struct lease_terms *terms = &job->settings->lock.terms;
 	struct instant now = clock_now();
 	struct instant wake_at = lease_renew_at(terms, job->lock.t0);
-	int64_t every_ns = terms->slack_ns / 2;
-	if (every_ns < WAKE_LEAST_NS)
-		every_ns = WAKE_LEAST_NS;
+	if (job->max_hold.linked)
+		wake_at = instant_earlier(wake_at, job->max_hold.at);
+	if (job->command.grace.linked)
+		wake_at = instant_earlier(wake_at, job->command.grace.at);
+	*every_ns = terms->slack_ns / 2 > WAKE_LEAST_NS ? terms->slack_ns / 2 : WAKE_LEAST_NS;
 	if (instant_between(now, wake_at) > IDLE_AFTER_NS) {
 		wake_at = instant_plus(now, IDLE_WAKE_NS);
-		every_ns = IDLE_WAKE_NS;
+		*every_ns = IDLE_WAKE_NS;
 	}
-	deadman_arm(&job->deadman, wake_at, every_ns, kill_at);
+	return wake_at;
 }
 
 /* After each confirmation: the page first, then the timers, so that no net has an old deadline
@@ -43,6 +46,7 @@ nets_spread(struct job *job)
 	const struct lease_terms *terms = &job->settings->lock.terms;
 	struct instant t0 = job->lock.t0;
 	struct instant guard_at = INSTANT_NEVER;
+	int64_t every_ns;
 
 	if (job->settings->on_lost == ON_LOST_KILL && !testing_hook("no-guard"))
 		guard_at = lease_guard_at(terms, t0);
@@ -50,8 +54,20 @@ nets_spread(struct job *job)
 	message_debug("confirmed t0=%lld.%09lld ttl=%lldms", (long long)(t0.ns / NS_PER_S),
 	    (long long)(t0.ns % NS_PER_S), (long long)ms_from_ns(terms->ttl_ns));
 	/* In a sweep the KILL timer stays off and the wake-up calls stay frequent. */
-	if (job->command.state != COMMAND_KILLING)
-		arm_timers(job, guard_at);
+	if (job->command.state == COMMAND_KILLING)
+		return;
+	struct instant wake_at = plan_call(job, &every_ns);
+	deadman_arm(&job->deadman, wake_at, every_ns, guard_at);
+}
+
+void
+nets_call(struct job *job)
+{
+	int64_t every_ns;
+	if (job->command.state == COMMAND_KILLING || job->stage == STAGE_RELEASING)
+		return;
+	struct instant wake_at = plan_call(job, &every_ns);
+	deadman_call(&job->deadman, wake_at, every_ns);
 }
 
 void

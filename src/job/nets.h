@@ -12,6 +12,11 @@
 void
 nets_spread(struct job *job);
 
+/* Something of RUNNER's own has become due, or due earlier: --max-hold, the end of a grace. Moves
+ * the wake-up calls. */
+void
+nets_call(struct job *job);
+
 /* Nothing is left to be killed: takes them down, but for a wake-up call. */
 void
 nets_take_down(struct job *job);

@@ -10,6 +10,22 @@
 #include "job/keeper.h"
 #include "run/proc.h"
 
+/* When COMMAND has ended, what it has left and is waited for stands in its place. */
+static void
+pass_on(struct job *job, int number, bool group_has_it)
+{
+	if (job->stage != STAGE_LINGERING) {
+		if (!group_has_it)
+			command_signal(&job->command, number);
+		return;
+	}
+	command_signal_left(&job->command, number, group_has_it);
+	/* No stop of COMMAND will tell OUTER any more that the job is suspended. */
+	const struct message stopped = {.kind = MESSAGE_STOPPED, .number = number};
+	if (number == SIGTSTP)
+		channel_send(job->channel_watch.fd, &stopped);
+}
+
 static void
 pass_signals_on(void *context, struct instant now)
 {
@@ -18,10 +34,10 @@ pass_signals_on(void *context, struct instant now)
 	int number;
 	while ((number = forward_next(&job->forward, now, &by_runner)) != 0) {
 		/* A stopped OUTER cannot say that it got it too: then the group did. */
-		bool group_has = by_runner && proc_has_pending(job->outer, number);
-		if (!group_has)
-			command_signal(&job->command, number);
+		pass_on(job, number, by_runner && proc_has_pending(job->outer, number));
 	}
+	while ((number = forward_next_shared(&job->forward)) != 0)
+		pass_on(job, number, true);
 	struct instant due = forward_due(&job->forward);
 	if (due.ns != INT64_MAX)
 		loop_set_timer(job->loop, &job->forward_timer, due);

@@ -116,6 +116,30 @@ words_tell_trouble(const struct job *job, struct instant now)
 }
 
 void
+words_tell_left(const struct job *job, int left, pid_t example)
+{
+	const char *wait = "";
+	if (job->stage == STAGE_LINGERING)
+		wait = left == 1 ? ": waiting for it" : ": waiting for them";
+	message_notice("the command of '%s' has ended and left %d process%s running (pid %d%s)%s",
+	    job->settings->name, left, left == 1 ? "" : "es", (int)example,
+	    left == 1 ? "" : " is one", wait);
+}
+
+void
+words_tell_max_hold(const struct job *job)
+{
+	char limit[32];
+	value_print_duration(limit, sizeof limit, job->settings->max_hold_ns);
+	if (job->cover == COVER_LOCK)
+		message_error("'%s' was held for its --max-hold of %s: its command has been ended",
+		    job->settings->name, limit);
+	else
+		message_error("the command of '%s' ran for its --max-hold of %s: it has been ended",
+		    job->settings->name, limit);
+}
+
+void
 words_tell_release(const struct job *job)
 {
 	const struct lock *lock = &job->lock;

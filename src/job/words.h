@@ -26,6 +26,15 @@ words_announce_loss(struct job *job);
 void
 words_tell_loss(const struct job *job);
 
+/* COMMAND has ended, and `left` processes live on, `example` among them: left alone, or waited for.
+ */
+void
+words_tell_left(const struct job *job, int left, pid_t example);
+
+/* --max-hold has ended it. */
+void
+words_tell_max_hold(const struct job *job);
+
 /* How the release went. */
 void
 words_tell_release(const struct job *job);

@@ -14,6 +14,18 @@
 
 static void
 on_failure_readable(void *context, short revents);
+void
+command_signal_left(struct command *command, int number, bool group_has_it)
+{
+	tree_pass_on(&command->tree, getpid(), number, group_has_it);
+}
+
+void
+command_await(struct command *command)
+{
+	command->state = COMMAND_LINGERING;
+}
+
 static void
 on_grace_over(void *context, struct instant now);
 static void
@@ -125,7 +137,8 @@ check_finished(struct command *command, struct instant now)
 {
 	pid_t example;
 	int count;
-	if (command->state != COMMAND_ENDING && command->state != COMMAND_KILLING)
+	if (command->state != COMMAND_ENDING && command->state != COMMAND_KILLING &&
+	    command->state != COMMAND_LINGERING)
 		return;
 	if (tree_is_empty(&command->tree, &example, &count))
 		finish(command, COMMAND_GONE, now);
@@ -182,6 +195,7 @@ command_end(struct command *command, int number, struct instant kill_at, struct 
 		return;
 	case COMMAND_NONE:
 	case COMMAND_RUNNING:
+	case COMMAND_LINGERING:
 		break;
 	}
 	if (kill_at.ns <= now.ns) {

@@ -7,9 +7,12 @@
  *
  *                            command_end                   grace over, or command_kill
  *   command_start   RUNNING -------------> ENDING (signalled) ------------> KILLING (sweep)
- *                      |                      | nobody is left                 | nobody is left
- *                      | exits                v                                v
- *                      +-> events->ended     GONE <----------------------------+
+ *                      |      +----------->   | nobody is left                 | nobody is left
+ *                      | exits|               v                                v
+ *   events->ended <----+      |              GONE <----------------------------+
+ *                      |      |               ^
+ *       command_await  v      |               | nobody is left
+ *                   LINGERING +---------------+
  *
  * STUCK instead of GONE: somebody does not die of KILL. */
 #ifndef DLOCK_RUN_COMMAND_H
@@ -30,10 +33,11 @@
 enum command_state {
 	COMMAND_NONE,
 	COMMAND_RUNNING,
-	COMMAND_ENDING,  /* the tree has the first signal, KILL comes when the grace is over */
-	COMMAND_KILLING, /* the tree is being swept */
-	COMMAND_GONE,    /* no descendant is left: proven by waitid */
-	COMMAND_STUCK,   /* some do not die: `tree.example` is one */
+	COMMAND_LINGERING, /* COMMAND has ended, what it left is waited for */
+	COMMAND_ENDING,    /* the tree has the first signal, KILL comes when the grace is over */
+	COMMAND_KILLING,   /* the tree is being swept */
+	COMMAND_GONE,      /* no descendant is left: proven by waitid */
+	COMMAND_STUCK,     /* some do not die: `tree.example` is one */
 };
 
 struct command;
@@ -47,7 +51,7 @@ struct command_events {
 	void (*continued)(void *context);
 	/* COMMAND itself has ended; by_signal: of signal `value`, else with status `value`. */
 	void (*ended)(void *context, bool by_signal, int value, struct instant now);
-	/* After command_end or command_kill: COMMAND_GONE or COMMAND_STUCK is reached. */
+	/* After command_end, command_kill or command_await: COMMAND_GONE or COMMAND_STUCK is reached. */
 	void (*finished)(void *context, struct instant now);
 	/* The sweep begins now. */
 	void (*killing)(void *context);
@@ -92,6 +96,16 @@ command_signal(struct command *command, int number);
 /* Sends the whole tree a signal and leaves it at that. */
 void
 command_signal_tree(struct command *command, int number);
+
+/* Sends what COMMAND has left behind a signal that was meant for it, and leaves it at that.
+ * group_has_it: not to those in this process's group. */
+void
+command_signal_left(struct command *command, int number, bool group_has_it);
+
+/* From now on the end of all that COMMAND has left behind is waited for: `finished` tells. Only
+ * when COMMAND has ended. */
+void
+command_await(struct command *command);
 
 /* Ends the tree: signal now, KILL at `kill_at` or when `kill_at` has passed already. Called again,
  * it only brings kill_at forward. */

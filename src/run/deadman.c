@@ -58,6 +58,12 @@ deadman_arm(struct deadman *deadman, struct instant wake_at, int64_t wake_every_
 }
 
 void
+deadman_call(struct deadman *deadman, struct instant wake_at, int64_t wake_every_ns)
+{
+	set(deadman->wake, wake_at, wake_every_ns);
+}
+
+void
 deadman_begin_sweep(struct deadman *deadman)
 {
 	if (!deadman->armed)

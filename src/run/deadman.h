@@ -32,6 +32,10 @@ void
 deadman_arm(struct deadman *deadman, struct instant wake_at, int64_t wake_every_ns,
     struct instant kill_at);
 
+/* Moves the wake-up calls alone. */
+void
+deadman_call(struct deadman *deadman, struct instant wake_at, int64_t wake_every_ns);
+
 /* For a sweep: no KILL any more, and a CONT every 20 ms, so that stopping a killer does not help.
  */
 void

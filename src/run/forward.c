@@ -79,6 +79,7 @@ see_again(struct sighting *at, enum forward_witness witness, struct instant now)
 {
 	if (!is_seen_by(at, witness)) {
 		at->seen_at[witness] = now;
+		at->shared = true;
 		decide(at, now);
 	} else if (witness == at->first && !is_within_same(at->seen_at[witness], now)) {
 		at->seen_at[witness] = now;
@@ -178,6 +179,19 @@ forward_next(struct forward *forward, struct instant now, bool *by_runner)
 			at->decide_at = instant_plus(now, FORWARD_SAME_NS);
 		else
 			decide(at, now);
+		return at->number;
+	}
+	return 0;
+}
+
+int
+forward_next_shared(struct forward *forward)
+{
+	for (int i = 0; i < forward->count; i++) {
+		struct sighting *at = &forward->sightings[i];
+		if (!at->shared)
+			continue;
+		at->shared = false;
 		return at->number;
 	}
 	return 0;

@@ -47,6 +47,7 @@ struct sighting {
 	struct instant swallowed_at[FORWARD_WITNESSES]; /* a repeat that counted as the same */
 	enum forward_witness first;
 	int times;    /* how often `first` saw it, more than FORWARD_SAME_NS apart */
+	bool shared;  /* the group got it too, and that has not been asked for yet */
 	bool decided; /* kept for a while, so that its double is known */
 	struct instant decide_at;
 	struct instant forget_at;
@@ -72,6 +73,11 @@ forward_see_settled(struct forward *forward, int number, int code, int sender, s
  * tells that only RUNNER saw it. */
 int
 forward_next(struct forward *forward, struct instant now, bool *by_runner);
+
+/* The number of a signal that the whole group got, 0 for none; call until 0. COMMAND has it; who
+ * has left the group does not. */
+int
+forward_next_shared(struct forward *forward);
 
 /* When forward_next may have something next. */
 struct instant

@@ -302,28 +302,72 @@ send_to_marked(struct tree *tree, int count, int number)
 	return sent;
 }
 
-int
-tree_signal(struct tree *tree, pid_t root, int number)
+/* Marks the descendants of `root` in a new table and takes hold of them. Nobody is woken before all
+ * are held: whoever runs takes the processor from us. How long the table is, -1: /proc is not to be
+ * had. */
+static int
+hold_below(struct tree *tree, pid_t root)
 {
 	int count = 0;
 	if (!tree->can_list || proc_for_each(add_to_table, &count) != 0)
-		return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1
-											     : 0;
+		return -1;
 	mark_below(tree, proc_listed(root), count);
-	/* Nobody is woken before all are held: whoever runs takes the processor from us. */
 	held_count = 0;
 	for (int i = 0; i < count; i++)
 		table[i].below = table[i].below && take_hold(&table[i]);
 	tree->denied = 0;
+	return count;
+}
+
+static void
+let_go(struct entry *entry)
+{
+	if (entry->below && entry->fd >= 0)
+		close(entry->fd);
+	entry->below = false;
+}
+
+static void
+let_go_of_all(int count)
+{
+	for (int i = 0; i < count; i++)
+		let_go(&table[i]);
+}
+
+/* Without /proc there is only who is known to be there. */
+static int
+signal_known(const struct tree *tree, pid_t root, int number)
+{
+	return root == getpid() && tree->known > 0 && kill(tree->known, number) == 0 ? 1 : 0;
+}
+
+int
+tree_signal(struct tree *tree, pid_t root, int number)
+{
+	int count = hold_below(tree, root);
+	if (count < 0)
+		return signal_known(tree, root, number);
 	int sent = send_to_marked(tree, count, number);
 	int denied = tree->denied; /* counted once */
 	if (number != SIGKILL)
 		send_to_marked(tree, count, SIGCONT);
 	tree->denied = denied;
-	for (int i = 0; i < count; i++) {
-		if (table[i].below && table[i].fd >= 0)
-			close(table[i].fd);
+	let_go_of_all(count);
+	return sent;
+}
+
+int
+tree_pass_on(struct tree *tree, pid_t root, int number, bool group_has_it)
+{
+	int count = hold_below(tree, root);
+	if (count < 0)
+		return group_has_it ? 0 : signal_known(tree, root, number);
+	for (int i = 0; i < count && group_has_it; i++) {
+		if (table[i].below && getpgid(table[i].process.pid) == getpgrp())
+			let_go(&table[i]);
 	}
+	int sent = send_to_marked(tree, count, number);
+	let_go_of_all(count);
 	return sent;
 }
 

@@ -50,6 +50,12 @@ tree_become_subreaper(void);
 int
 tree_signal(struct tree *tree, pid_t root, int number);
 
+/* Sends a signal that came from elsewhere on to every descendant of `root`, once, best effort, and
+ * no CONT after it. group_has_it: only to those in another group than this process. Returns how many
+ * were sent it. */
+int
+tree_pass_on(struct tree *tree, pid_t root, int number, bool group_has_it);
+
 /* KILL to every descendant, at once but best effort: the children first, which are most of a storm,
  * then the rest, because a sweep alone takes a turn of the scheduler for each level of the tree. */
 void

@@ -334,6 +334,34 @@ test_kill(void)
 	CHECK_INT(told.endings, 1);
 	check_clean();
 
+	tap_case("what outlives COMMAND is waited for: finished when the last has ended by itself");
+	run_shell("(sleep 0.1; exit 1) & setsid sleep 0.3 & exit 5");
+	run_until(&told.ended);
+	wait_for_left(2);
+	command_await(&command);
+	CHECK_INT(command.state, COMMAND_LINGERING);
+	CHECK(!told.finished);
+	if (!told.finished)
+		run_until(&told.finished);
+	CHECK_INT(command.state, COMMAND_GONE);
+	CHECK_INT(told.endings, 1);
+	CHECK(!told.killing);
+	check_clean();
+
+	tap_case("what is waited for can be signalled, and ended");
+	run_shell("trap '' USR1; setsid sleep 60 & sleep 60 & exit 5");
+	run_until(&told.ended);
+	wait_for_left(2);
+	command_await(&command);
+	command_signal_left(&command, SIGUSR1, false);
+	peer_run(&loop, 30);
+	CHECK(!told.finished);
+	command_end(&command, SIGTERM, in_ms(60000), clock_now());
+	if (!told.finished)
+		run_until(&told.finished);
+	CHECK_INT(command.state, COMMAND_GONE);
+	check_clean();
+
 	tap_case("an end for which nobody is left is over at once");
 	run_shell("exit 0");
 	run_until(&told.ended);

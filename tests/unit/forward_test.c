@@ -190,6 +190,29 @@ test_who_saw_it(void)
 }
 
 static void
+test_shared(void)
+{
+	struct forward forward = {.count = 0};
+	const struct instant now = {0}, soon = {MS}, later = {MS * 200};
+	bool by_runner;
+	tap_case("what the whole group got is told apart, once, and is not sent");
+	forward_see(&forward, FORWARD_BY_OUTER, SIGTERM, 0, 50, false, now);
+	CHECK_INT(forward_next_shared(&forward), 0);
+	forward_see(&forward, FORWARD_BY_RUNNER, SIGTERM, 0, 50, false, soon);
+	CHECK_INT(forward_next(&forward, later, &by_runner), 0);
+	CHECK_INT(forward_next_shared(&forward), SIGTERM);
+	CHECK_INT(forward_next_shared(&forward), 0);
+
+	tap_case("what one alone got is not shared, also when the other comes too late");
+	forward = (struct forward){.count = 0};
+	forward_see(&forward, FORWARD_BY_OUTER, SIGINT, 0, 50, false, now);
+	CHECK_INT(forward_next(&forward, (struct instant){10 * MS}, &by_runner), SIGINT);
+	forward_see(&forward, FORWARD_BY_RUNNER, SIGINT, 0, 50, false, (struct instant){12 * MS});
+	CHECK_INT(forward_next(&forward, later, &by_runner), 0);
+	CHECK_INT(forward_next_shared(&forward), 0);
+}
+
+static void
 test_due(void)
 {
 	struct forward forward = {.count = 0};
@@ -272,6 +295,7 @@ main(void)
 		play(&scenes[i]);
 	}
 	test_who_saw_it();
+	test_shared();
 	test_due();
 	test_overflow();
 	return tap_end();

@@ -191,6 +191,7 @@ run_command(struct run *run)
 	    .at_least_ns = options->at_least_ns,
 	    .if_unreachable = options->if_unreachable,
 	    .conflict_status = options->conflict_status,
+	    .reentrant = options->reentrant,
 	    .signals = &run->signals,
 	    .tree = &run->tree,
 	    .loop = &run->loop,

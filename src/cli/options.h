@@ -51,6 +51,7 @@ enum password_from {
 struct options {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int conflict_status;
+	bool reentrant;
 	int64_t ttl_ns;
 	int64_t grace_ns;
 	int first_signal;

@@ -263,6 +263,15 @@ set_quiet(struct options *options, const char *value, struct problem *problem)
 }
 
 static bool
+set_reentrant(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	(void)problem;
+	options->reentrant = true;
+	return true;
+}
+
+static bool
 set_held(struct options *options, const char *value, struct problem *problem)
 {
 	(void)value;
@@ -332,6 +341,8 @@ static const struct option_row table[] = {
     {0, {"config"}, "FILE", {"DLOCK_CONFIG"},
 	"where more options stand (" DLOCK_SYSCONFDIR "/dlock.conf)", set_config,
 	OPTION_FOR_NOW | OPTION_NAMES_LOCK},
+    {0, {"reentrant"}, NULL, {0}, "run COMMAND under the lock if a dlock above holds it already",
+	set_reentrant, 0},
     {0, {"held"}, NULL, {0}, "from inside COMMAND: is NAME's lock, or the innermost, still held?",
 	set_held, OPTION_FOR_NOW},
     {'v', {"verbose"}, NULL, {0}, "say what happens; twice: protocol detail", set_verbose, 0},

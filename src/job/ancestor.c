@@ -4,14 +4,16 @@
 #include "job/ancestor.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/message.h"
 #include "exits.h"
+#include "job/asking.h"
+#include "job/standin.h"
 #include "run/descent.h"
-#include "store/none.h"
 
 /* For a RUNNER that is well, and need not ask its server. */
 #define ABOVE_LIMIT_NS (500 * NS_PER_MS)
@@ -44,4 +46,47 @@ ancestor_recognise(struct job *job)
 		answer.verdict == VERDICT_YES))
 		job->ancestor = entry;
 	return job->ancestor != NULL;
+}
+
+/* Asks until there is an answer, or none; a signal that ends a waiter ends this process. */
+static enum inquiry_result
+ask_for_confirmation(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	struct instant until = instant_plus(clock_now(), INQUIRY_LIMIT_NS);
+	for (;;) {
+		int64_t left_ns = instant_between(clock_now(), until);
+		enum inquiry_result result = inquiry_ask(job->ancestor, INQUIRY_HELD,
+		    left_ns > 0 ? left_ns : 0, settings->signals->fd, &job->under);
+		int number, code, sender;
+		if (result != INQUIRY_INTERRUPTED)
+			return result;
+		while (signals_read(settings->signals, &number, &code, &sender)) {
+			if (number == SIGCHLD)
+				tree_reap(settings->tree);
+			else if (signals_ends_waiter(settings->signals, number))
+				signals_die_of(number);
+		}
+	}
+}
+
+bool
+ancestor_enter(struct job *job, int *status)
+{
+	const char *name = job->settings->name;
+	*status = asking_explain(job->ancestor, ask_for_confirmation(job), &job->under);
+	if (*status != 0)
+		return false;
+	if (standin_begin(job, COVER_ANCESTOR) != 0) {
+		message_error("cannot run the command of '%s': %s", name, strerror(errno));
+		*status = EXIT_SYSTEM;
+		return false;
+	}
+	job->standin_settings.key = job->under.key;
+	job->standin_settings.token = job->under.token;
+	memcpy(job->lock.fence, job->under.fence, sizeof job->lock.fence);
+	message_verbose(
+	    "'%s' is held by the dlock above: its command runs under that lock, fence %s", name,
+	    job->lock.fence);
+	return true;
 }

@@ -13,8 +13,6 @@
 #include "base/message.h"
 #include "exits.h"
 #include "run/descent.h"
-#include "run/held.h"
-#include "run/inquiry.h"
 
 /* Which there are: the remedy may be another --prefix. */
 static void
@@ -77,12 +75,11 @@ explain_no_answer(const struct held_entry *entry, enum inquiry_result result)
 }
 
 static int
-explain(const struct held_entry *entry, const struct inquiry_answer *answer)
+explain_answer(const struct held_entry *entry, const struct inquiry_answer *answer)
 {
 	const char *key = entry->key;
 	switch ((enum inquiry_verdict)answer->verdict) {
 	case VERDICT_YES:
-		message_verbose("'%s' is held, confirmed just now", key);
 		return 0;
 	case VERDICT_LOST:
 		message_error("'%s' is lost; its command is being ended", key);
@@ -110,6 +107,14 @@ explain(const struct held_entry *entry, const struct inquiry_answer *answer)
 }
 
 int
+asking_explain(const struct held_entry *entry, enum inquiry_result result,
+    const struct inquiry_answer *answer)
+{
+	return result == INQUIRY_ANSWERED ? explain_answer(entry, answer)
+					  : explain_no_answer(entry, result);
+}
+
+int
 asking_run(const char *name, const char *key)
 {
 	static struct inquiry_answer answer;
@@ -118,6 +123,8 @@ asking_run(const char *name, const char *key)
 		return EXIT_USAGE;
 	enum inquiry_result result =
 	    inquiry_ask(entry, INQUIRY_HELD, INQUIRY_LIMIT_NS, -1, &answer);
-	return result == INQUIRY_ANSWERED ? explain(entry, &answer)
-					  : explain_no_answer(entry, result);
+	int status = asking_explain(entry, result, &answer);
+	if (status == 0)
+		message_verbose("'%s' is held, confirmed just now", entry->key);
+	return status;
 }

@@ -10,6 +10,7 @@
 #ifndef DLOCK_JOB_JOB_H
 #define DLOCK_JOB_JOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/loop.h"
@@ -52,6 +53,7 @@ struct job_settings {
 	int64_t at_least_ns;
 	enum if_unreachable if_unreachable;
 	int conflict_status;
+	bool reentrant; /* run under the lock of a dlock above */
 	struct signals *signals;
 	struct tree *tree;
 	struct loop *loop;

@@ -68,6 +68,7 @@ struct job {
 	struct timer wait_notice;
 	const struct held_entry *ancestor; /* in `above`: who is in our way; NULL: none is */
 	struct held above;                 /* the locks of the dlocks above */
+	struct inquiry_answer under;       /* COVER_ANCESTOR: whose lock that is */
 
 	/* While keeping, in RUNNER. */
 	enum stage stage;

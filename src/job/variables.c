@@ -4,6 +4,7 @@
 #include "job/variables.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int
@@ -16,19 +17,25 @@ variables_prepare(struct job *job)
 	snprintf(own.token, sizeof own.token, "%s", settings->token);
 	snprintf(own.key, sizeof own.key, "%s", settings->key);
 	held_write(&job->above, &own, held); /* job_run has looked that it is not too deep */
-	bool locked = job->cover == COVER_LOCK;
+	bool locked = job->cover != COVER_NONE;
+	bool own_lock = job->cover == COVER_LOCK;
 	/* Inherited ones speak of another lock, or of none: they are replaced or removed. */
 	const struct spawn_variable variables[] = {
-	    {"DLOCK_NAME", locked ? settings->name : NULL},
+	    {"DLOCK_NAME",
+		own_lock     ? settings->name
+		    : locked ? job->under.name
+			     : NULL},
 	    {"DLOCK_KEY", locked ? settings->key : NULL},
 	    {"DLOCK_TOKEN", locked ? settings->token : NULL},
 	    {"DLOCK_FENCE", locked ? job->lock.fence : NULL},
 	    {"DLOCK_SLOT", NULL},
-	    {"DLOCK_HELD", locked ? held : NULL},
+	    {"DLOCK_HELD",
+		own_lock     ? held
+		    : locked ? getenv("DLOCK_HELD")
+			     : NULL},
 	    {"DLOCK_UNLOCKED", locked ? NULL : "1"},
 	};
-	/* Under an ancestor's lock all stays as the ancestor set it. */
-	size_t count = job->cover == COVER_ANCESTOR ? 0 : sizeof variables / sizeof *variables;
-	job->plan.envp = spawn_environment(environ, variables, count);
+	job->plan.envp =
+	    spawn_environment(environ, variables, sizeof variables / sizeof *variables);
 	return job->plan.envp == NULL ? -1 : 0;
 }

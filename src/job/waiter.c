@@ -178,6 +178,8 @@ waiter_acquire(struct job *job, int *status)
 		return true;
 	if (nobody_answered(&job->lock) && settings->if_unreachable != IF_UNREACHABLE_FAIL)
 		return go_on_without(job, status);
+	if (job->ancestor != NULL && settings->reentrant)
+		return ancestor_enter(job, status);
 	*status = explain_failure(job);
 	return false;
 }

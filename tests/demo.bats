@@ -90,6 +90,18 @@ show_demo() {
 	done
 }
 
+@test "ended by TERM while it makes its directory, the demo leaves nothing behind" {
+	mkdir bin
+	printf '#!/bin/sh\n%s "$@"\nsleep 0.5\n' "$(command -v mktemp)" >bin/mktemp
+	chmod +x bin/mktemp
+	PATH=$WORK/bin:$PATH start_demo
+	wait_until 2s note_directory
+	kill -TERM "$DEMO"
+	exit_status_of "$DEMO" 10s
+	assert_equal "$STATUS" 143
+	wait_until 1s nothing_left
+}
+
 @test "ended by TERM right after its start, the demo leaves nothing behind" {
 	for delay in 0.02 0.05 0.1 0.3; do
 		start_demo

@@ -13,7 +13,7 @@ enum dlock_exit {
 	EXIT_SYSTEM = 71,      /* the operating system refused: fork, memory, descriptors */
 	EXIT_CONFLICT = 75,    /* the lock was not had in time (-E changes it) */
 	EXIT_DENIED = 77,      /* the server refuses the user */
-	EXIT_CONFIG = 78,      /* bad environment setting, or no server named */
+	EXIT_CONFIG = 78,      /* bad config file or environment setting, or no server named */
 	EXIT_LOST = 79,        /* the lock was lost, or could not be confirmed, while COMMAND ran */
 	EXIT_MAX_HOLD = 124,   /* --max-hold ran out; the number is timeout(1)'s */
 	EXIT_CANNOT_EXECUTE = 126,

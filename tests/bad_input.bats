@@ -411,7 +411,10 @@ bad connect-timeout .*at least 1ms	unix:///run/r?connect-timeout=0'
 	for value in ' 1' -1 1e3 soon 1y $'\e' "$(printf '9%.0s' {1..3000})"; do
 		bad_env 'DLOCK_TTL in the environment: (not a duration|too long)' DLOCK_TTL="$value"
 	done
-	bad_env 'the prefix must have at most 512 bytes, not 513' DLOCK_PREFIX="$(printf 'x%.0s' {1..513})"
+	bad_env 'DLOCK_PREFIX in the environment: a prefix has at most 512 bytes, not 513' \
+		DLOCK_PREFIX="$(printf 'x%.0s' {1..513})"
+	bad '--prefix: a prefix has at most 512 bytes, not 600' --prefix "$(printf 'x%.0s' {1..600})" job touch ran
+	bad_line 'prefix: a prefix has at most 512' "prefix = $(printf 'x%.0s' {1..600})"
 	bad_env 'are no hash tag' DLOCK_PREFIX='{'
-	bad_env "cannot read the config file 'missing'" DLOCK_CONFIG=missing
+	bad_env "cannot read the config file 'missing' \\(DLOCK_CONFIG\\): No such file" DLOCK_CONFIG=missing
 }

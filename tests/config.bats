@@ -111,7 +111,7 @@ shows() {
 		run -78 timeout 5 "$DLOCK" --config "$path" job touch ran
 		[[ "$output" == "dlock: cannot read the config file '$path': "* ]] || fail "$path: $output"
 		run -78 env DLOCK_CONFIG="$path" timeout 5 "$DLOCK" job touch ran
-		[[ "$output" == "dlock: cannot read the config file '$path': "* ]] || fail "$path: $output"
+		[[ "$output" == "dlock: cannot read the config file '$path' (DLOCK_CONFIG): "* ]] || fail "$path: $output"
 		[ "${#lines[@]}" -eq 1 ]
 	done
 	[ ! -e ran ]

@@ -188,7 +188,9 @@ advice_on_option(const char *word, char letter, struct problem *problem)
 void
 advice_on_missing_argument(const char *name, const char *argument, struct problem *problem)
 {
-	problem_set(problem, "%s needs an argument: %s", name, argument);
+	bool is_duration = strcmp(argument, "DUR") == 0;
+	problem_set(problem, "%s needs an argument: %s%s", name, argument,
+	    is_duration ? ", such as 30s" : "");
 }
 
 /* How it is written in a file, when the word is how it is written on the command line. */

@@ -208,13 +208,15 @@ config_file_parse(struct options *options, struct problem *problem)
 		/* Nobody has to have one. */
 		if (missing && options->config == NULL)
 			return true;
-		problem_set(problem, "cannot read the config file '%.200s': %s", path, why.text);
+		bool by_variable = options_source(options, "config") == SOURCE_ENVIRONMENT;
+		problem_set(problem, "cannot read the config file '%.200s'%s: %s", path,
+		    by_variable ? " (DLOCK_CONFIG)" : "", why.text);
 		problem->is_system = why.is_system;
 		return false;
 	}
 	options->config = length > 0 ? path : NULL; /* an empty one changes nothing */
 	bool good = config_parse(text, (size_t)length, take_setting, &reading, &line, &why);
-	explicit_bzero(text, sizeof text);
+	explicit_bzero(text, (size_t)length);
 	if (good)
 		return true;
 	problem_set(problem, "%.200s:%d: %s", path, line, why.text);

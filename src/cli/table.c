@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "base/values.h"
 #include "cli/options.h"
 #include "lock/lease.h"
@@ -150,8 +151,12 @@ set_if_unreachable(struct options *options, const char *value, struct problem *p
 static bool
 set_prefix(struct options *options, const char *value, struct problem *problem)
 {
-	(void)problem; /* keys_make looks at it */
-	options->prefix = value;
+	if (strlen(value) > PREFIX_MAX_BYTES) {
+		problem_set(problem, "a prefix has at most %d bytes, not %zu", PREFIX_MAX_BYTES,
+		    strlen(value));
+		return false;
+	}
+	options->prefix = value; /* keys_make sees to braces */
 	return true;
 }
 

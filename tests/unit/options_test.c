@@ -29,6 +29,7 @@ clear_environment(void)
 	    "DLOCK_LABEL", "REDIS_URL", "SHELL", "POSIXLY_CORRECT"};
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		unsetenv(names[i]);
+	setenv("DLOCK_CONFIG", "/dev/null", 1); /* this machine may have a file */
 }
 
 /* `line` is cut at its blanks; an argument that is to have one says _ for it, '' is an empty one. */
@@ -333,7 +334,9 @@ test_scrubbed(void)
 	}
 	static const char *const bad[] = {"-S redis://ann:hush@db1:x job true",
 	    "-S rediss://ann:hush@db1", "-S redis://ann:hush@db1 -t x job true",
-	    "-S redis://db1 -S redis://ann:hush@db2 job true"};
+	    "-S redis://db1 -S redis://ann:hush@db2 job true", "-w redis://ann:hush@db1 job true",
+	    "-wredis://ann:hush@db1 job true", "--url=redis://ann:hush@db1 job true",
+	    "--nonblock=redis://ann:hush@db1 job true"};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		tap_case("P97: also when there is an error: %s", bad[i]);
 		clear_environment();

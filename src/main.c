@@ -9,7 +9,7 @@
  *   exits.h          the exit statuses
  *   cli/             options.h (what they are), table.c (ONE table of all options), options_parts.h
  *                    (command_line.c, environment.c, config_file.c, operands.c), config.h (the text
- *                    of a config file), help.h
+ *                    of a config file), password.h (which of several), help.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
@@ -21,8 +21,8 @@
  *                    (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
- *   store/           redis.h (the engine), redis_login.h, redis_answer.h (what an answer means),
- *                    lua/, none.h (no server)
+ *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
+ *                    an answer means), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, secret.h,
  *                    problem.h, compat/ (one missing or awkward thing a file)

@@ -29,27 +29,27 @@ count_places(const struct options *options, enum option_source source, enum pass
 	return count;
 }
 
+/* *from: PASSWORD_NONE, or the one place that the source names. */
 static bool
-take_one(struct options *options, enum option_source source, struct problem *problem)
+find_one(const struct options *options, enum option_source source, enum password_from *from,
+    struct problem *problem)
 {
-	enum password_from from = PASSWORD_NONE;
-	if (count_places(options, source, &from) > 1) {
-		bool in_file = source == SOURCE_FILE;
-		problem_set(problem,
-		    "%.200s%smore than one password: of --password-file, --password-command and "
-		    "the password in the server URL give one",
-		    in_file ? options->config : "", in_file ? ": " : "");
-		return false;
-	}
-	options->password_from = from;
-	return true;
+	bool in_file = source == SOURCE_FILE;
+	*from = PASSWORD_NONE;
+	if (count_places(options, source, from) <= 1)
+		return true;
+	problem_set(problem,
+	    "%.200s%smore than one password: of --password-file, --password-command and the "
+	    "password in the server URL give one",
+	    in_file ? options->config : "", in_file ? ": " : "");
+	return false;
 }
 
 bool
 password_check_line(const struct options *options, struct problem *problem)
 {
-	struct options unused = *options;
-	return take_one(&unused, SOURCE_LINE, problem);
+	enum password_from unused;
+	return find_one(options, SOURCE_LINE, &unused, problem);
 }
 
 /* An empty one is as good as unset. */
@@ -75,14 +75,14 @@ take_variable(struct options *options, struct problem *problem)
 bool
 password_choose(struct options *options, struct problem *problem)
 {
-	if (!take_one(options, SOURCE_LINE, problem))
+	enum password_from *from = &options->password_from;
+	if (!find_one(options, SOURCE_LINE, from, problem))
 		return false;
-	if (options->password_from == PASSWORD_NONE &&
-	    !take_one(options, SOURCE_ENVIRONMENT, problem))
+	if (*from == PASSWORD_NONE && !find_one(options, SOURCE_ENVIRONMENT, from, problem))
 		return false;
-	if (options->password_from == PASSWORD_NONE && !take_variable(options, problem))
+	if (*from == PASSWORD_NONE && !take_variable(options, problem))
 		return false;
-	return options->password_from != PASSWORD_NONE || take_one(options, SOURCE_FILE, problem);
+	return *from != PASSWORD_NONE || find_one(options, SOURCE_FILE, from, problem);
 }
 
 int

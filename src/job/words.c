@@ -60,7 +60,7 @@ describe_loss(const struct job *job, char *out, size_t size)
 		    value_print_duration(text, sizeof text,
 			instant_between(lock->t0, job->lost_at)),
 		    job->settings->store->server,
-		    lock->problem.text[0] ? lock->problem.text : "no renewal in time");
+		    lock->loss_problem.text[0] ? lock->loss_problem.text : "no renewal in time");
 		break;
 	}
 }

@@ -17,6 +17,7 @@ static void
 lose(struct lock *lock, enum lock_loss loss, struct instant now)
 {
 	lock->loss = loss;
+	lock->loss_problem = lock->problem;
 	lock->due = INSTANT_NEVER;
 	/* Who has it now is asked for the message's sake; the command is signalled at once. */
 	lock->explained = loss != LOSS_ANOTHER;

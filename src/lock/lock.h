@@ -94,6 +94,8 @@ struct lock {
 	uint64_t random;
 
 	enum lock_loss loss;
+	struct problem loss_problem; /* why the last renewal failed, if one did; the release, which
+				      * is tried all the same, does not change it */
 	bool explained; /* LOST to another, and `holder` says to whom, if it could be learnt */
 	struct holder holder;   /* WAITING, FAILED by conflict: who has it */
 	enum outcome failure;   /* FAILED: HELD is the conflict */

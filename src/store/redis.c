@@ -4,16 +4,14 @@
 #include "store/redis.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
-#include "lua_scripts.h"
 #include "net/link.h"
 #include "store/redis_answer.h"
 #include "store/redis_login.h"
+#include "store/redis_request.h"
 
 enum redis_phase {
 	PHASE_CLOSED,
@@ -143,43 +141,13 @@ on_login_failed(void *context, enum outcome outcome, const struct problem *why)
 
 /* -- requests --------------------------------------------------------------------------------- */
 
-static void
-append_acquire(struct redis_store *redis, const char *mode)
+/* The server's time at which a request that is sent now is not wanted any more. */
+static int64_t
+not_after_us(const struct redis_store *redis)
 {
-	const struct redis_settings *settings = redis->settings;
-	char ttl[24], least_fence[24], not_after[24];
-	const char *argv[] = {"EVAL", lua_acquire, "3", settings->keys->lock, settings->keys->fence,
-	    settings->keys->info, settings->token, ttl, mode, least_fence,
-	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record};
-
-	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(redis->request.ttl_ns));
-	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
-	snprintf(not_after, sizeof not_after, "%" PRId64,
-	    redis->clock_us +
-		(instant_between(redis->clock_at, redis->sent_at) +
-		    redis->request.answer_limit_ns) /
-		    NS_PER_US);
-	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
-}
-
-static void
-append_renew(struct redis_store *redis)
-{
-	char ttl[24];
-	const char *argv[] = {"EVAL", lua_renew, "1", redis->settings->keys->lock,
-	    redis->settings->token, ttl};
-	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(redis->request.ttl_ns));
-	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
-}
-
-static void
-append_release(struct redis_store *redis)
-{
-	char rest[24];
-	const char *argv[] = {"EVAL", lua_release, "2", redis->settings->keys->lock,
-	    redis->settings->keys->info, redis->settings->token, rest};
-	snprintf(rest, sizeof rest, "%" PRId64, ms_from_ns(redis->request.rest_ns));
-	link_append(&redis->link, sizeof argv / sizeof *argv, argv);
+	return redis->clock_us +
+	    (instant_between(redis->clock_at, redis->sent_at) + redis->request.answer_limit_ns) /
+	    NS_PER_US;
 }
 
 /* Not sent after all: told from the loop, as every answer is. */
@@ -214,23 +182,7 @@ send_request(struct redis_store *redis)
 	redis->sent_at = now;
 	loop_set_timer(redis->loop, &redis->deadline,
 	    instant_plus(now, redis->request.answer_limit_ns));
-	switch (redis->request.verb) {
-	case STORE_ACQUIRE:
-		append_acquire(redis, "try");
-		break;
-	case STORE_TOUCH:
-		append_acquire(redis, "touch");
-		break;
-	case STORE_LOOK:
-		append_acquire(redis, "look");
-		break;
-	case STORE_RENEW:
-		append_renew(redis);
-		break;
-	case STORE_RELEASE:
-		append_release(redis);
-		break;
-	}
+	redis_request_append(&redis->link, redis->settings, &redis->request, not_after_us(redis));
 	if (!link_flush(&redis->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);

@@ -250,6 +250,8 @@ test_after_loss(void)
 	CHECK_INT(instant_between(bench.lock.t0, bench.store.request.not_later), 30 * S);
 	bench_answer(&bench, OUTCOME_OK);
 	CHECK_INT(bench.lock.loss, LOSS_UNCONFIRMED);
+	CHECK_TEXT(bench.lock.loss_problem.text,
+	    "outcome 3"); /* still, for who explains the loss */
 	check_released(RELEASE_CONFIRMED);
 
 	tap_case("also while a renewal is still under way: the release takes its place");

@@ -1,0 +1,20 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What a request of lock.c is as a command for Redis: one script with its keys and arguments. */
+#ifndef DLOCK_STORE_REDIS_REQUEST_H
+#define DLOCK_STORE_REDIS_REQUEST_H
+
+#include <stdint.h>
+
+#include "lock/store.h"
+#include "net/link.h"
+#include "store/redis.h"
+
+/* Appends it to what link_flush sends. `not_after_us`, by the server's clock, is when an acquire that
+ * comes late shall do nothing. */
+void
+redis_request_append(struct link *link, const struct redis_settings *settings,
+    const struct store_request *request, int64_t not_after_us);
+
+#endif

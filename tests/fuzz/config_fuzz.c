@@ -5,7 +5,20 @@
  * sentence may quote. */
 #include "cli/config.h"
 
+#include <regex.h>
+
 #include "fuzz.h"
+
+/* The lines that config.h describes: nothing or a comment; an option, then perhaps a comment; an
+ * option and a value, plain or in quotes. */
+#define BLANKS "[ \t]*"
+#define OPTION "[^[ \t=#][^ \t=#]*" /* [section] is none */
+#define PLAIN "((#.*)?|[^\"# \t][^#]*([ \t]#.*)?)"
+#define QUOTED "\"([^\"\\]|\\\\[\"\\])*\"([ \t]+#.*)?"
+#define LINE                                                                                       \
+	"^" BLANKS "((#.*)?|" OPTION "([ \t]+#.*)?|" OPTION BLANKS "=" BLANKS "(" PLAIN "|" QUOTED \
+	"))" BLANKS "$"
+#define REGEX_LINE_MAX 256 /* longer ones take the library too long */
 
 #define SECRET "Zq7Kanary"
 #define SETTINGS_MAX 64
@@ -38,7 +51,8 @@ take(void *context, const struct config_setting *setting, struct problem *proble
 	return true;
 }
 
-static bool
+/* The number of the line at which it ended, 0: it read all. */
+static int
 parse(const char *text, size_t length, size_t refuse_at, struct taken *taken)
 {
 	struct problem problem = {.text = ""};
@@ -53,7 +67,7 @@ parse(const char *text, size_t length, size_t refuse_at, struct taken *taken)
 	/* What the taker says is passed on with its line. */
 	bool refused = strcmp(problem.text, "not taken") == 0;
 	FUZZ_CHECK(!refused || (line == taken->line && taken->count == refuse_at));
-	return good;
+	return good ? 0 : line;
 }
 
 static void
@@ -63,6 +77,37 @@ forget(struct taken *taken)
 		free(taken->settings[i].option);
 		free(taken->settings[i].value);
 	}
+}
+
+/* The number of the first line that is none, 0: all are good. */
+static int
+first_bad_line(const char *text, size_t length)
+{
+	static regex_t regex;
+	static bool compiled;
+	char line[REGEX_LINE_MAX + 1];
+	int number = 1;
+	if (!compiled && regcomp(&regex, LINE, REG_EXTENDED | REG_NOSUB) != 0)
+		abort();
+	compiled = true;
+	bool mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+	for (size_t at = mark ? 3 : 0; at < length; number++) {
+		const char *newline = memchr(text + at, '\n', length - at);
+		size_t end = newline ? (size_t)(newline - text) : length;
+		size_t used = end - at;
+		memcpy(line, text + at, used);
+		if (used > 0 && line[used - 1] == '\r')
+			used--;
+		line[used] = '\0';
+		for (size_t i = 0; i < used; i++) {
+			if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
+				return number;
+		}
+		if (regexec(&regex, line, 0, NULL, 0) != 0)
+			return number;
+		at = end + 1;
+	}
+	return 0;
 }
 
 /* Written down in the way that says every byte, it reads as the same. */
@@ -87,7 +132,7 @@ check_again(const struct taken *taken)
 	fclose(out);
 	/* Quotes and escapes may make a line too long. */
 	if (length <= CONFIG_LINE_MAX) {
-		FUZZ_CHECK(parse(text, length, SETTINGS_MAX, &again));
+		FUZZ_CHECK(parse(text, length, SETTINGS_MAX, &again) == 0);
 		FUZZ_CHECK(again.count == taken->count);
 		for (size_t i = 0; i < again.count; i++) {
 			const char *value = taken->settings[i].value;
@@ -117,8 +162,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (exact == NULL)
 		abort();
 	memcpy(exact, text, length);
-	if (parse(exact, length, SETTINGS_MAX, &taken))
+	int ended = parse(exact, length, SETTINGS_MAX, &taken);
+	if (ended == 0)
 		check_again(&taken);
+	if (length <= REGEX_LINE_MAX && taken.count < SETTINGS_MAX)
+		FUZZ_CHECK(ended == first_bad_line(exact, length));
 	forget(&taken);
 	parse(exact, length, size % 3, &taken);
 	forget(&taken);

@@ -443,3 +443,25 @@ time.sleep(60)
 	run -0 dlock job sh -c 'ls /proc/$$/fd'
 	assert_equal "$without" "$output"
 }
+
+@test "the example of the man page is taken as it stands" {
+	sed -n '/^\.Sh CONFIG FILE/,/^\.Ed/p' "$ROOT_DIR/man/dlock.1" | sed -e '1,/^\.Bd/d' -e '/^\.Ed/d' >conf
+	run -0 grep -c . conf
+	[ "$output" -ge 4 ]
+	shows dlock --config conf -S "$URL_UNIX" job
+	assert_output --regexp '^lock:job (59|60)$'
+	sed -i "s|redis://db1.example.net|$URL_TCP|" conf
+	run env -u DLOCK_SERVER "$DLOCK" --config conf job sh -c \
+		'redis-cli -s "$REDIS_SOCK" HVALS "$0"' "$(info_key_of job)"
+	assert_success
+	assert_output --partial 'rack 4, #2'
+}
+
+@test "the example file is taken as it stands, and with every line of it" {
+	shows dlock --config "$ROOT_DIR/examples/dlock.conf" job
+	assert_output --regexp '^lock:job (29|30)$'
+	sed -E 's/^#([a-z-]+ = )/\1/' "$ROOT_DIR/examples/dlock.conf" >conf
+	run -0 grep -cE '^[a-z-]+ = ' conf
+	[ "$output" -ge 4 ]
+	run -69 dlock --config conf -S unix:///no/such/socket job true
+}

@@ -3,6 +3,7 @@
 #
 #   make              ./dlock
 #   make demo         see it work: needs nothing but Debian, make and git
+#   make bench        how fast it is, beside what is used in its place
 #   make check        everything a change must pass (minutes); check-long, fuzz: the hours
 #   make deps         install, with apt-get, what the targets here need
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
@@ -41,6 +42,10 @@ libraries = hiredis uuid
 library_cflags := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries) 2>/dev/null))
 # Timers are in a library of their own before glibc 2.34.
 library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null) -lrt
+
+# Symbols are looked up once and for all at the start: else OUTER, RUNNER and what becomes COMMAND would
+# each look up the same ones, which takes longer (make bench).
+start_flags = -Wl,-z,now
 
 warnings = -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wundef \
@@ -82,6 +87,7 @@ unit_link = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) \
 # tests/tools/NAME_preload.c is a library for LD_PRELOAD, any other file there a program.
 preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$(tool_sources)))
 programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
+benches = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
 # The sources with clang's counters in them.
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
@@ -89,7 +95,7 @@ fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags tools unit fuzz-programs built check check-unit check-bats check-sanitized \
 	check-fuzz check-long fuzz lint format \
-	sanitize matrix-build demo deps install uninstall deb dist clean
+	sanitize matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -98,12 +104,12 @@ all: $(PROGRAM)
 
 $(PROGRAM): $(plain_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(plain_objects) $(library_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(start_flags) $(LDFLAGS) -o $@ $(plain_objects) $(library_libs) $(LDLIBS)
 
 # The same sources with the switches that let a test turn a safety net off.
 $(BUILD)/test/dlock: $(test_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(test_objects) $(library_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(start_flags) $(LDFLAGS) -o $@ $(test_objects) $(library_libs) $(LDLIBS)
 
 $(BUILD)/asan/dlock: $(asan_objects)
 	$(say) 'LINK $@'
@@ -154,6 +160,11 @@ $(BUILD)/tools/%: tests/tools/%.c $(BUILD)/flags
 	$(say) 'LINK $@'
 	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
 
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) 'LINK $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+
 $(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts)
 	@mkdir -p $(@D)
 	$(say) 'GEN  $@'
@@ -161,7 +172,7 @@ $(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts)
 
 # Changes only when a flag does, so that a build with other flags starts anew. It also says in one
 # line, instead of in a page of compiler errors, that the libraries are not there.
-flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
+flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(start_flags) $(LDFLAGS) $(LDLIBS)
 $(BUILD)/flags: force
 	@{ command -v $(firstword $(CC)) && $(PKG_CONFIG) --exists $(libraries); } >/dev/null 2>&1 || { \
 		echo "dlock needs a C compiler, pkg-config and the development files of:" \
@@ -171,7 +182,7 @@ $(BUILD)/flags: force
 		echo '$(subst ','\'',$(flags_now))' >$@
 .PHONY: force
 
-tools: $(programs) $(preloads)
+tools: $(programs) $(preloads) $(benches)
 unit: $(units)
 fuzz-programs: $(fuzz_programs)
 built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs
@@ -235,6 +246,11 @@ format:
 	@scripts/deps ensure build check
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
+bench:
+	@scripts/deps ensure build bench
+	@$(MAKE) --no-print-directory -s $(jobs) $(PROGRAM) $(benches)
+	@tests/bench/run
+
 # Needs no package here: it unpacks those of other Debian releases below $(BUILD)/matrix.
 matrix-build:
 	@scripts/matrix-build $(SUITES)
@@ -280,4 +296,4 @@ dist:
 clean:
 	rm -rf $(BUILD) $(PROGRAM)
 
--include $(shell find $(foreach kind,plain test asan unit tools fuzz,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(foreach kind,plain test asan unit tools bench fuzz,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)

@@ -4,6 +4,8 @@
 #include "run/descriptors.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compat/directory.h"
@@ -11,11 +13,22 @@
 /* Where there is no /proc, inherited descriptors above this stay open. */
 #define GUESSED_HIGHEST 256
 
+/* Nothing but 0, 1 and 2 was inherited: most often so, and then nobody needs to look again. */
+static bool none_above;
+
 /* Good for nothing, and for nothing to go wrong with. */
 static int
 open_placeholder(void)
 {
 	return open("/", O_PATH | O_CLOEXEC);
+}
+
+/* Since Linux 6.2 the size of that directory is the number of open descriptors; before, it is 0. */
+static bool
+only_three_are_open(void)
+{
+	struct stat status;
+	return stat("/proc/self/fd", &status) == 0 && status.st_size == STDERR_FILENO + 1;
 }
 
 int
@@ -26,6 +39,7 @@ descriptors_fill_gaps(void)
 		if (fcntl(fd, F_GETFD) < 0 && open_placeholder() < 0)
 			return -1;
 	}
+	none_above = only_three_are_open();
 	return 0;
 }
 
@@ -57,5 +71,6 @@ descriptors_let_go(void)
 		dup3(placeholder, STDOUT_FILENO, O_CLOEXEC);
 		close(placeholder);
 	}
-	close_inherited();
+	if (!none_above)
+		close_inherited();
 }

@@ -178,3 +178,42 @@ release_again() {
 	ran_once_renewed
 	not_used_again
 }
+
+@test "TERM twice while the server pauses in the release: the key is gone, the status COMMAND's (R36)" {
+	watch_all
+	start_dlock -vv --ttl 10s job sh -c 'until [ -e go ]; do sleep 0.02; done; exit 23'
+	wait_until 3s running "$OUTER"
+	redis CLIENT PAUSE 1000 ALL >/dev/null
+	start_clock
+	touch go
+	wait_until 2s gone "$COMMAND"
+	wait_until 1s released_more_than 0
+	kill -TERM "$OUTER"
+	sleep 0.2
+	kill -TERM "$OUTER" 2>/dev/null || fail "dlock ended before the release was answered"
+	exit_status_of "$OUTER"
+	assert_between 900 1500 "$(clock_ms)" "milliseconds from the pause to dlock's end"
+	[ "$STATUS" -eq 23 ] || fail "status $STATUS: $(<"$DLOCK_LOG")"
+	free job
+	absent_for 300
+	[ "$(server_did DEL)" -eq 1 ]
+}
+
+released_more_than() {
+	[ "$(proxy_requests RELEASE)" -gt "$1" ]
+}
+
+@test "TERM twice while the release is under way, dlock and RUNNER: the same (R36)" {
+	watch_all
+	start_dlock -vv --ttl 10s job sh -c 'until [ -e go ]; do sleep 0.02; done; exit 23'
+	wait_until 3s running "$OUTER"
+	strike_every RELEASE drop
+	touch go
+	wait_until 2s struck drop
+	kill -TERM "$OUTER" "$RUNNER"
+	kill -INT "$OUTER"
+	proxy pass
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 23 ] || fail "status $STATUS: $(<"$DLOCK_LOG")"
+	free job
+}

@@ -185,3 +185,41 @@ teardown() {
 in_other_network() {
 	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
 }
+
+# reset_for MS: each connection is reset again and again, at any moment of what goes on in it.
+reset_for() {
+	local end=$(($(now_ms) + $1))
+	while [ "$(now_ms)" -lt "$end" ]; do
+		proxy reset
+		sleep "0.00$((RANDOM % 10))"
+	done
+}
+
+@test "every connection is reset for 5 s while many acquire: afterwards it works, no key is left without a holder beyond its TTL (R90)" {
+	local i bad
+	start_proxy
+	start_dlock -w 20s --ttl 2s other true # a waiter of its own, which must come through
+	reset_for 5000 3>&- &
+	local resetter=$!
+	track "$resetter"
+	i=0
+	while alive "$resetter"; do
+		i=$((i + 1))
+		STATUS=0
+		"$DLOCK" -n --ttl 2s job sh -c 'echo "$DLOCK_FENCE" >>fences' 2>>tries || STATUS=$?
+		echo "$STATUS" >>statuses
+	done
+	wait "$resetter"
+	[ "$i" -ge 10 ]
+	# A conflict is the lock of a run whose release did not get through; nothing else is thinkable.
+	bad=$(grep -cvx -e 0 -e 69 -e 75 -e 79 statuses) || true
+	[ "$bad" -eq 0 ] || fail "$(sort statuses | uniq -c)"
+	echo "# $(sort statuses | uniq -c | tr -s ' \n' ' ')" >&3
+	[ "$(redis PTTL lock:job)" -le 2000 ]
+	run dlock -w 3s --ttl 2s job sh -c 'echo "$DLOCK_FENCE" >>fences'
+	assert_success
+	free job
+	sort -n -c -u fences # each higher than the one before
+	exit_status_of "$OUTER" 25s
+	wait_until 3s free other
+}

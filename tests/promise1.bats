@@ -6,7 +6,7 @@
 # processes that stamp the time until they die, and ignore TERM. With a TTL of 2 s KILL comes at
 # t0 + 1.778 s (RUNNER) or t0 + 1.878 s (OUTER), the key ends at t0 + 2 s.
 
-# shellcheck disable=SC2030,SC2031,SC2034,SC2153
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154
 
 load helpers/common
 load helpers/witness
@@ -172,79 +172,6 @@ in_other_network() {
 	kill -KILL "$OUTER"
 	assert_dead_in_time 2000 "OUTER killed, server frozen"
 	wait_until 3s gone "$RUNNER"
-}
-
-@test "after a pause of the whole machine the kill comes first, before any I/O (P10, R46, S82, R75)" {
-	make_freezer
-	start_proxy
-	LAUNCHER=("${in_freezer[@]}")
-	start_witnessed --ttl 2s job
-	settle job
-	event
-	freeze
-	local thawed pid boot real
-	wait_until 4s free job
-	redis SET lock:job another-holder PX 60000
-	thawed=$(boottime)
-	thawed=${thawed/./}
-	thaw
-	wait_until 2s witnesses_gone
-	for pid in "${WITNESSES[@]}"; do
-		read -r boot real < <(last_stamps "$pid")
-		echo "# lived on for $(((boot - thawed) / 1000000)) ms after the thaw" >&3
-		[ $((boot - thawed)) -lt 50000000 ]
-	done
-	assert_lost
-	[ "$(redis GET lock:job)" = another-holder ]
-	# A renewal past the deadline would have gone through the proxy before anybody was dead. (One from
-	# before the pause may have got there, and into its log, during it.)
-	local first
-	first=$(awk -v thawed="$thawed" '$1 > thawed { print $1; exit }' "$PROXY_LOG")
-	if [ -n "$first" ]; then
-		[ "$first" -gt "$boot" ] || { echo "dlock spoke to the server before its tree was dead" >&2; return 1; }
-	fi
-	[ -z "$(find "$WORK" -name 'core*')" ]
-}
-
-@test "a pause of the whole machine with the server frozen too: no renewal past the deadline (S82)" {
-	make_freezer
-	start_proxy
-	LAUNCHER=("${in_freezer[@]}")
-	start_witnessed --ttl 2s job
-	settle job
-	event
-	kill -STOP "$REDIS_PID"
-	freeze
-	sleep 4 # two TTLs: what must pass here is time itself
-	kill -CONT "$REDIS_PID"
-	thaw
-	wait_until 2s witnesses_gone
-	assert_lost
-	[ "$(confirmed_count)" -eq "$CONFIRMED" ]
-	wait_until 1s free job
-}
-
-@test "a holder that wakes late changes nothing: another's lock is not renewed and not released (P70, R34)" {
-	make_freezer
-	LAUNCHER=("${in_freezer[@]}")
-	start_witnessed --ttl 2s job
-	settle job
-	freeze
-	local token second=$OUTER log=$DLOCK_LOG
-	DLOCK_LOG=$WORK/second.log
-	start_dlock --ttl 30s -w 5s job sleep 900
-	second=$STARTED
-	wait_until 5s running "$second"
-	token=$(redis GET lock:job)
-	thaw
-	wait_until 2s witnesses_gone
-	OUTER=$(ps -o ppid= -p "$RUNNER" | tr -d ' ')
-	[ "$(redis GET lock:job)" = "$token" ]
-	run dlock -n job true
-	assert_failure 75
-	kill -TERM "$second"
-	wait_until 2s free job
-	grep -qF "dlock: lost 'job': " "$log"
 }
 
 # --- what shows that the oracle can fail, and that each half of the guard suffices

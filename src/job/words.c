@@ -21,7 +21,11 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 	identity_describe(&holder->identity, holder->finished ? -1 : holder->held_ns, who,
 	    sizeof who);
 	if (!holder->finished) {
-		snprintf(out, size, "%s", who);
+		/* A holder that lives renews, and sets it again. */
+		snprintf(out, size, "%s%s", who,
+		    holder->left_ns < 0
+			? "; its key has no expiry, if it is not renewed somebody must delete it"
+			: "");
 		return;
 	}
 	char clock[32] = "?", left[32];

@@ -104,12 +104,12 @@ all: $(PROGRAM)
 
 $(PROGRAM): $(plain_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(start_flags) $(LDFLAGS) -o $@ $(plain_objects) $(library_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(plain_objects) $(library_libs) $(LDLIBS)
 
 # The same sources with the switches that let a test turn a safety net off.
 $(BUILD)/test/dlock: $(test_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(start_flags) $(LDFLAGS) -o $@ $(test_objects) $(library_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(test_objects) $(library_libs) $(LDLIBS)
 
 $(BUILD)/asan/dlock: $(asan_objects)
 	$(say) 'LINK $@'

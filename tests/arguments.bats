@@ -50,6 +50,13 @@ BACKSLASH="\\"
 	assert_output -- '--wait 5 --help'
 	run dlock -- -odd sh -c 'echo $DLOCK_NAME'
 	assert_output -- -odd
+	# A COMMAND that begins with a dash needs the --, which is also what tells it from an option.
+	printf '#!/bin/sh\necho "odd $*"\n' >-odd
+	chmod +x ./-odd
+	PATH=$WORK:$PATH run dlock L -- -odd -n
+	assert_output 'odd -n'
+	PATH=$WORK:$PATH run -64 dlock L -odd -n
+	run -0 dlock L ./-odd
 }
 
 @test "-c runs one string with \$SHELL, else with /bin/sh, whatever passwd says (P45)" {

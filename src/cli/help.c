@@ -47,7 +47,7 @@ help_print(void)
 	    "unreachable\n"
 	    "or refusing; 77 access denied; 64 usage; 78 configuration; 71 system; 126, 127 no "
 	    "COMMAND.\n"
-	    "The server is -S, else DLOCK_SERVER, else REDIS_URL. Manual: dlock(1).\n",
+	    "The server is -S, else DLOCK_SERVER, else REDIS_URL, else the config file's. See dlock(1).\n",
 	    stdout);
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : -1;
 }

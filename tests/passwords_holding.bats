@@ -294,16 +294,25 @@ dead_while_hanging() {
 	assert_output "$(nice)"
 }
 
-@test "both processes of dlock killed at once: the password command and all below it end too" {
-	local nap
-	nap=$(unique_sleep)
-	echo "$nap" >nap
+@test "both processes of dlock killed at once, or its whole group: the password command and all below it end too" {
+	local nap victims
 	ask_script
-	hold --password-command 'sh ask'
-	echo 'trap "" TERM; setsid sleep $(cat nap) & sleep $(cat nap)' >trouble
-	cut_connections
-	wait_until 2s argv_count "$nap" 2
-	kill -KILL "$RUNNER" "$OUTER"
-	wait_until 3s argv_gone "$nap"
-	wait_until 2s no_marked_dlock
+	for victims in both group; do
+		nap=$(unique_sleep)
+		echo "$nap" >nap
+		start setsid "$DLOCK" -t 3s --password-command 'sh ask' "$victims" sleep 900 2>>"$DLOCK_LOG"
+		OUTER=$STARTED
+		wait_until 3s running "$OUTER"
+		echo 'trap "" TERM; setsid sleep $(cat nap) & sleep $(cat nap)' >trouble
+		cut_connections
+		wait_until 2s argv_count "$nap" 2
+		if [ "$victims" = both ]; then
+			kill -KILL "$OUTER" "$RUNNER" # the other way round OUTER begins to kill, too
+		else
+			kill -KILL -- "-$OUTER"
+		fi
+		wait_until 3s argv_gone "$nap"
+		wait_until 2s no_marked_dlock
+		rm trouble
+	done
 }

@@ -289,6 +289,9 @@ password_helper_run(const struct password_errand *errand, int out)
 	helper.errand = errand;
 	prctl(PR_SET_NAME, "dlock-ask");
 	prctl(PR_SET_DUMPABLE, 0);
+	/* A KILL for COMMAND's group must not keep this process from cleaning up. */
+	if (errand->beside_command)
+		setsid();
 	if (out != OUT_FD && dup3(out, OUT_FD, O_CLOEXEC) < 0)
 		_exit(1);
 	/* Copies of the connection or of the channel would hide their end from the peers. Not even

@@ -43,11 +43,13 @@ parse(const char *line)
 	(void)getopt(1, argv, "+");
 	problem.text[0] = '\0';
 	/* Not freed, because a run is one process; remembered here, so that it is no leak. */
-	static struct kept_text *texts[64];
+	static struct {
+		const struct kept_text *kept;
+	} texts[64];
 	static size_t count;
 	enum options_result result = options_parse(&options, argc, argv, &problem);
 	if (CHECK(count < COUNT_OF(texts)))
-		texts[count++] = options.kept;
+		texts[count++].kept = options.kept;
 	return result;
 }
 

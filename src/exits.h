@@ -18,6 +18,7 @@ enum dlock_exit {
 	EXIT_MAX_HOLD = 124,   /* --max-hold ran out; the number is timeout(1)'s */
 	EXIT_CANNOT_EXECUTE = 126,
 	EXIT_NOT_FOUND = 127,
+	EXIT_BY_SIGNAL = 128, /* plus its number, where dying of it cannot be */
 };
 
 #endif

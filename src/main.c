@@ -13,10 +13,10 @@
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
- *                    answering.h, asking.h (--held), words.h, job_parts.h
+ *                    answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
- *                    signals.h, terminal.h, channel.h, deadman.h, urgency.h, descriptors.h,
+ *                    signals.h, terminal.h, channel.h, report.h, deadman.h, urgency.h, descriptors.h,
  *                    password.h (the file or command that has it), password_helper.h, held.h
  *                    (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h, testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
@@ -24,8 +24,8 @@
  *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
  *                    an answer means), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
- *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, secret.h,
- *                    problem.h, compat/ (one missing or awkward thing a file)
+ *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
+ *                    secret.h, problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,9 @@ struct run {
 	struct options options;
 	struct keys keys;
 	char token[TOKEN_SIZE];
+	struct identity identity;
 	char record[IDENTITY_RECORD];
+	struct report report;
 	char server[1024];
 	struct kept_secret kept; /* the password, one of the two */
 	struct password password;
@@ -102,10 +104,10 @@ bad_key(const struct options *options, const struct problem *problem)
 static void
 identify(struct run *run)
 {
-	struct identity identity;
+	struct identity *identity = &run->identity;
 	identity_make_token(run->token);
-	identity_gather(&identity, run->options.command[0], run->options.label);
-	identity_write(&identity, run->record);
+	identity_gather(identity, run->options.command[0], run->options.label);
+	identity_write(identity, run->record);
 	url_print(&run->options.url, run->server, sizeof run->server);
 }
 
@@ -144,6 +146,38 @@ set_up_password(struct run *run, struct secret_source **source)
 	    in_file ? options->password_file : NULL, in_file ? NULL : options->password_command);
 }
 
+/* False, and why: it cannot be opened. */
+static bool
+open_report(struct run *run, struct problem *problem)
+{
+	const struct identity *identity = &run->identity;
+	if (report_open(&run->report, run->options.report) != 0) {
+		problem_set(problem, "--report: cannot append to '%s': %s", run->options.report,
+		    errno == ENXIO ? "nobody reads from it" : strerror(errno));
+		return false;
+	}
+	run->report.name = run->options.name;
+	run->report.key = run->keys.lock;
+	run->report.server = run->server;
+	run->report.host = identity->host;
+	run->report.pid = getpid();
+	run->report.command = identity->command;
+	run->report.label = identity->label;
+	run->report.max_hold_ns = run->options.max_hold_ns;
+	return true;
+}
+
+static int
+report_system_error(struct run *run, const char *what)
+{
+	const struct report_end end = {.outcome = REPORT_SYSTEM_ERROR,
+	    .status = EXIT_SYSTEM,
+	    .reason = strerror(errno)};
+	int status = system_error(what);
+	report_write(&run->report, &end);
+	return status;
+}
+
 static int
 run_command(struct run *run)
 {
@@ -155,12 +189,14 @@ run_command(struct run *run)
 		return bad_key(options, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
 		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
-	if (loop_open(&run->loop) != 0)
-		return system_error("make a timer");
 	identify(run);
+	if (!open_report(run, &problem))
+		return bad_setting(&problem, options_are_configured(options, "report", "report"));
+	if (loop_open(&run->loop) != 0)
+		return report_system_error(run, "make a timer");
 	struct secret_source *secret;
 	if (set_up_password(run, &secret) != 0)
-		return system_error("keep the password");
+		return report_system_error(run, "keep the password");
 	run->redis = (struct redis_settings){
 	    .url = &options->url,
 	    .secret = secret,
@@ -173,7 +209,7 @@ run_command(struct run *run)
 	};
 	struct store *store = redis_store_new(&run->loop, &run->redis);
 	if (store == NULL)
-		return system_error("set up the connection");
+		return report_system_error(run, "set up the connection");
 	run->settings = (struct job_settings){
 	    .name = options->name,
 	    .key = run->keys.lock,
@@ -192,6 +228,7 @@ run_command(struct run *run)
 	    .if_unreachable = options->if_unreachable,
 	    .conflict_status = options->conflict_status,
 	    .reentrant = options->reentrant,
+	    .report = &run->report,
 	    .signals = &run->signals,
 	    .tree = &run->tree,
 	    .loop = &run->loop,

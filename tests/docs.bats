@@ -71,7 +71,7 @@ man_options() {
 
 @test "options of later versions are neither in --help nor in the man page, and are usage errors" {
 	local option
-	for option in --shared --slots --status --break --json --report \
+	for option in --shared --slots --status --break --json \
 		--tls --watch; do
 		run "$DLOCK" "$option" 1 true
 		assert_failure 64

@@ -70,6 +70,12 @@ utf8_length(const unsigned char *text)
 }
 
 size_t
+message_character(const char *text)
+{
+	return utf8_length((const unsigned char *)text);
+}
+
+size_t
 message_escape(char *out, size_t size, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";

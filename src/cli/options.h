@@ -64,6 +64,7 @@ struct options {
 	enum fence_mode fence_mode;
 	int64_t min_fence;
 	const char *label;
+	const char *report; /* NULL: none */
 	int64_t connect_timeout_ns;
 	struct url url;
 	enum password_from password_from;

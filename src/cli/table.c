@@ -221,6 +221,17 @@ set_password_command(struct options *options, const char *value, struct problem 
 }
 
 static bool
+set_report(struct options *options, const char *value, struct problem *problem)
+{
+	if (value[0] == '\0') {
+		problem_set(problem, "an empty file name");
+		return false;
+	}
+	options->report = value;
+	return true;
+}
+
+static bool
 set_connect_timeout(struct options *options, const char *value, struct problem *problem)
 {
 	options->has_connect_timeout = true;
@@ -343,6 +354,7 @@ static const struct option_row table[] = {
 	set_connect_timeout, 0},
     {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",
 	set_label, 0},
+    {0, {"report"}, "FILE", {0}, "append a line of JSON that tells how it went", set_report, 0},
     {0, {"config"}, "FILE", {"DLOCK_CONFIG"},
 	"where more options stand (" DLOCK_SYSCONFDIR "/dlock.conf)", set_config,
 	OPTION_FOR_NOW | OPTION_NAMES_LOCK},

@@ -13,6 +13,7 @@
 #include "exits.h"
 #include "job/asking.h"
 #include "job/standin.h"
+#include "job/verdict.h"
 #include "run/descent.h"
 
 /* For a RUNNER that is well, and need not ask its server. */
@@ -65,7 +66,7 @@ ask_for_confirmation(struct job *job)
 			if (number == SIGCHLD)
 				tree_reap(settings->tree);
 			else if (signals_ends_waiter(settings->signals, number))
-				signals_die_of(number);
+				verdict_die_of(job, number);
 		}
 	}
 }
@@ -75,6 +76,8 @@ ancestor_enter(struct job *job, int *status)
 {
 	const char *name = job->settings->name;
 	*status = asking_explain(job->ancestor, ask_for_confirmation(job), &job->under);
+	if (*status == EXIT_LOST)
+		verdict_set(job, REPORT_LOST, "the lock of the dlock above");
 	if (*status != 0)
 		return false;
 	if (standin_begin(job, COVER_ANCESTOR) != 0) {

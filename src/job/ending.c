@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "exits.h"
 #include "job/nets.h"
+#include "job/verdict.h"
 #include "job/words.h"
 #include "run/testing.h"
 
@@ -133,10 +134,7 @@ ending_on_command_finished(void *context, struct instant now)
 	struct job *job = context;
 	job->ended_at = now; /* the last of the tree, not COMMAND alone */
 	if (job->command.state == COMMAND_STUCK) {
-		message_error("processes of '%s' %s (pid %d is one): the lock is left to its TTL",
-		    job->settings->name,
-		    job->command.tree.denied > 0 ? "may not be killed by this user" : "do not die",
-		    (int)job->command.tree.example);
+		words_tell_stuck(job);
 		ending_end_runner(job);
 	}
 	ending_give_back(job, now);
@@ -166,18 +164,23 @@ ending_end_runner(struct job *job)
 	struct message last_word = {.kind = MESSAGE_EXITED, .number = job->value};
 	if (job->lock.state == LOCK_RELEASED)
 		words_tell_release(job);
-	if (was_lost(job)) {
+	if (job->not_executed) {
+		; /* the verdict is there */
+	} else if (was_lost(job)) {
 		words_tell_loss(job);
+		words_describe_loss(job, job->reason, sizeof job->reason);
+		job->outcome = REPORT_LOST;
 		last_word.number = EXIT_LOST;
 	} else if (job->overstayed) {
 		last_word.number = EXIT_MAX_HOLD;
+		job->outcome = REPORT_MAX_HOLD;
 		if (job->command.state != COMMAND_STUCK)
 			words_tell_max_hold(job);
 	} else if (job->by_signal) {
 		last_word.kind = MESSAGE_SIGNALED;
 	}
 	terminal_mend(&job->terminal, job->by_signal && last_word.kind == MESSAGE_EXITED);
-	atomic_store(&job->channel.page->last_word, channel_pack(&last_word));
+	verdict_report_end(job, &last_word);
 	channel_send(job->channel_watch.fd, &last_word);
 	_exit(0);
 }

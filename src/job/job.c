@@ -14,6 +14,7 @@
 #include "job/ancestor.h"
 #include "job/job_parts.h"
 #include "job/keeper.h"
+#include "job/verdict.h"
 #include "job/waiter.h"
 #include "run/guard.h"
 
@@ -44,6 +45,7 @@ split(struct job *job)
 	    .name = settings->name,
 	    .channel = &job->channel,
 	    .signals = settings->signals,
+	    .report = settings->report,
 	    .tree = settings->tree,
 	    .terminal = &job->terminal,
 	};
@@ -55,6 +57,7 @@ split(struct job *job)
 	signals_block_stops(settings->signals);
 	terminal_note(&job->terminal);
 	job->outer = getpid();
+	verdict_share(job);
 	guard.runner = fork();
 	if (guard.runner < 0)
 		return;
@@ -67,41 +70,53 @@ split(struct job *job)
 	guard_run(&guard);
 }
 
+/* Returns as job_run does. */
+static int
+run(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	struct problem problem;
+	char waited[32];
+	verdict_set(job, REPORT_SYSTEM_ERROR, NULL);
+	if (!ancestors_read(job))
+		return EXIT_USAGE;
+	int status =
+	    spawn_look_up(settings->argv[0], job->plan.path, sizeof job->plan.path, &problem);
+	if (status != 0) {
+		message_error("%s", problem.text);
+		verdict_set(job, REPORT_NOT_EXECUTED, problem.text);
+		return status;
+	}
+	lock_init(&job->lock, settings->store, &settings->lock, settings->seed);
+	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
+	 * afresh with the same token before anything runs. */
+	do {
+		if (!waiter_acquire(job, &status))
+			return status;
+	} while (
+	    instant_reached(lease_renew_at(&job->settings->lock.terms, job->lock.t0), clock_now()));
+	if (job->cover == COVER_LOCK)
+		message_verbose("acquired '%s' after %s, fence %s", settings->name,
+		    value_print_duration(waited, sizeof waited,
+			instant_between(job->lock.asked_at, clock_now())),
+		    job->lock.fence);
+	split(job);
+	verdict_set(job, REPORT_SYSTEM_ERROR, strerror(errno));
+	message_error("cannot run the command of '%s': %s", settings->name, job->reason);
+	lock_release(&job->lock, clock_now(), 0);
+	while (job->lock.state != LOCK_RELEASED && job_turn(job) == 0)
+		;
+	return EXIT_SYSTEM;
+}
+
 int
 job_run(const struct job_settings *settings)
 {
 	static struct job job;
-	struct problem problem;
-	char waited[32];
 	job.settings = settings;
 	job.loop = settings->loop;
 	job.lock_timer = (struct timer){.due = on_lock_due, .context = &job};
-
-	if (!ancestors_read(&job))
-		return EXIT_USAGE;
-	int status =
-	    spawn_look_up(settings->argv[0], job.plan.path, sizeof job.plan.path, &problem);
-	if (status != 0) {
-		message_error("%s", problem.text);
-		return status;
-	}
-	lock_init(&job.lock, settings->store, &settings->lock, settings->seed);
-	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
-	 * afresh with the same token before anything runs. */
-	do {
-		if (!waiter_acquire(&job, &status))
-			return status;
-	} while (
-	    instant_reached(lease_renew_at(&job.settings->lock.terms, job.lock.t0), clock_now()));
-	if (job.cover == COVER_LOCK)
-		message_verbose("acquired '%s' after %s, fence %s", settings->name,
-		    value_print_duration(waited, sizeof waited,
-			instant_between(job.lock.asked_at, clock_now())),
-		    job.lock.fence);
-	split(&job);
-	message_error("cannot run the command of '%s': %s", settings->name, strerror(errno));
-	lock_release(&job.lock, clock_now(), 0);
-	while (job.lock.state != LOCK_RELEASED && job_turn(&job) == 0)
-		;
-	return EXIT_SYSTEM;
+	int status = run(&job);
+	verdict_report(&job, status);
+	return status;
 }

@@ -15,6 +15,7 @@
 
 #include "base/loop.h"
 #include "lock/lock.h"
+#include "run/report.h"
 #include "run/signals.h"
 #include "run/tree.h"
 
@@ -54,6 +55,7 @@ struct job_settings {
 	enum if_unreachable if_unreachable;
 	int conflict_status;
 	bool reentrant; /* run under the lock of a dlock above */
+	struct report *report;
 	struct signals *signals;
 	struct tree *tree;
 	struct loop *loop;

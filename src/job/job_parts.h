@@ -85,6 +85,9 @@ struct job {
 	struct timer max_hold;
 	bool overstayed; /* --max-hold has ended it */
 	pid_t outer;
+	bool outer_dead;
+	enum report_outcome outcome; /* of the run, once it is known (verdict.h) */
+	char reason[1536];
 	bool by_signal; /* how COMMAND ended: */
 	int value;      /* the signal, or the status */
 	bool not_executed;

@@ -15,6 +15,7 @@
 #include "job/nets.h"
 #include "job/relay.h"
 #include "job/variables.h"
+#include "job/verdict.h"
 #include "job/words.h"
 #include "run/descriptors.h"
 #include "run/urgency.h"
@@ -48,6 +49,7 @@ on_wake(void *context, struct instant now)
 void
 keeper_on_outer_death(struct job *job, struct instant now)
 {
+	job->outer_dead = true;
 	/* Whoever killed it wanted the job to end. */
 	if (job->stage == STAGE_RUNNING || job->stage == STAGE_LINGERING)
 		ending_begin(job, now);
@@ -59,6 +61,7 @@ on_command_failed(void *context, int status, const struct problem *problem)
 	struct job *job = context;
 	job->not_executed = true;
 	job->value = status;
+	verdict_set(job, REPORT_NOT_EXECUTED, problem->text);
 	job->ended_at = clock_now();
 	message_error("%s", problem->text);
 	if (job->stage != STAGE_ENDING)
@@ -161,6 +164,8 @@ _Noreturn void
 keeper_run(struct job *job)
 {
 	prctl(PR_SET_NAME, "dlock-run");
+	if (job->cover != COVER_NONE)
+		verdict_set(job, REPORT_RAN, NULL); /* until there is another */
 	message_never_block();
 	job->ended_at = INSTANT_NEVER;
 	job->lock.changed = on_lock_changed;
@@ -192,10 +197,12 @@ too_late:
 	message_error("lost '%s': its lease was over before its command was started",
 	    job->settings->name);
 	job->value = EXIT_LOST;
+	verdict_set(job, REPORT_LOST, "its lease was over before its command was started");
 	goto give_up;
 
 system_error:
-	message_error("cannot start the command of '%s': %s", job->settings->name, strerror(errno));
+	verdict_set(job, REPORT_SYSTEM_ERROR, strerror(errno));
+	message_error("cannot start the command of '%s': %s", job->settings->name, job->reason);
 	job->value = EXIT_SYSTEM;
 
 give_up:

@@ -13,6 +13,7 @@
 #include "exits.h"
 #include "job/ancestor.h"
 #include "job/standin.h"
+#include "job/verdict.h"
 #include "job/words.h"
 
 #define WAIT_NOTICE_FIRST_NS NS_PER_S
@@ -88,7 +89,7 @@ explain_failure(struct job *job)
 	switch (job->lock.failure) {
 	case OUTCOME_HELD:
 		if (job->ended_by != 0)
-			signals_die_of(job->ended_by);
+			verdict_die_of(job, job->ended_by);
 		words_describe_holder(&job->lock.holder, who, sizeof who);
 		if (job->ancestor != NULL)
 			message_notice("'%s' is held by the dlock above, %s: waiting for it would "
@@ -96,18 +97,25 @@ explain_failure(struct job *job)
 			    settings->name, who);
 		else
 			message_notice("'%s' is held by %s", settings->name, who);
+		verdict_set(job, REPORT_CONFLICT, who);
 		return settings->conflict_status;
 	case OUTCOME_DENIED:
 		message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
 		    problem);
+		verdict_set(job, REPORT_DENIED, problem);
 		return EXIT_DENIED;
+	case OUTCOME_REFUSED:
+		verdict_set(job, REPORT_REFUSED, problem);
+		break;
 	case OUTCOME_OK:
 	case OUTCOME_LOST:
 	case OUTCOME_UNREACHABLE:
-	case OUTCOME_REFUSED:
 	case OUTCOME_UNKNOWN:
+		verdict_set(job, REPORT_UNREACHABLE, problem);
 		break;
 	}
+	if (job->lock.problem.is_system)
+		verdict_set(job, REPORT_SYSTEM_ERROR, problem);
 	message_error("cannot lock '%s' at %s: %s", settings->name, settings->store->server,
 	    problem);
 	if (job->lock.problem.is_setting)
@@ -134,15 +142,18 @@ go_on_without(struct job *job, int *status)
 	if (job->settings->if_unreachable == IF_UNREACHABLE_SKIP) {
 		message_notice("skipped the command of '%s': no server answers at %s: %s", name,
 		    server, why);
+		verdict_set(job, REPORT_SKIPPED, why);
 		*status = 0;
 		return false;
 	}
+	verdict_set(job, REPORT_UNLOCKED, why); /* which standin_begin forgets */
 	message_error(
 	    "WARNING: the command of '%s' runs WITHOUT A LOCK: no server answers at %s: %s", name,
 	    server, why);
 	if (standin_begin(job, COVER_NONE) == 0)
 		return true;
-	message_error("cannot run the command of '%s': %s", name, strerror(errno));
+	verdict_set(job, REPORT_SYSTEM_ERROR, strerror(errno));
+	message_error("cannot run the command of '%s': %s", name, job->reason);
 	*status = EXIT_SYSTEM;
 	return false;
 }
@@ -165,7 +176,8 @@ waiter_acquire(struct job *job, int *status)
 	while (job->lock.state != LOCK_HELD && job->lock.state != LOCK_FAILED &&
 	    job->lock.state != LOCK_RELEASED) {
 		if (job_turn(job) != 0) {
-			message_error("cannot wait for '%s': %s", settings->name, strerror(errno));
+			verdict_set(job, REPORT_SYSTEM_ERROR, strerror(errno));
+			message_error("cannot wait for '%s': %s", settings->name, job->reason);
 			*status = EXIT_SYSTEM;
 			return false;
 		}
@@ -173,7 +185,7 @@ waiter_acquire(struct job *job, int *status)
 	loop_stop_timer(job->loop, &job->wait_notice);
 	loop_unwatch(job->loop, &job->signal_watch);
 	if (job->ended_by != 0)
-		signals_die_of(job->ended_by);
+		verdict_die_of(job, job->ended_by);
 	if (job->lock.state == LOCK_HELD)
 		return true;
 	if (nobody_answered(&job->lock) && settings->if_unreachable != IF_UNREACHABLE_FAIL)

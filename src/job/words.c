@@ -37,9 +37,8 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 	    value_print_duration(left, sizeof left, holder->left_ns));
 }
 
-/* Why, and who has it now. */
-static void
-describe_loss(const struct job *job, char *out, size_t size)
+void
+words_describe_loss(const struct job *job, char *out, size_t size)
 {
 	const struct lock *lock = &job->lock;
 	char text[1024];
@@ -47,7 +46,7 @@ describe_loss(const struct job *job, char *out, size_t size)
 	case LOSS_NONE:
 		snprintf(out, size,
 		    lock->released == RELEASE_FOUND_LOST
-			? "at its release it was no longer ours"
+			? "when its command had ended and it was released, it was no longer ours"
 			: "its lease was over before it could be released");
 		break;
 	case LOSS_GONE:
@@ -87,7 +86,7 @@ void
 words_announce_loss(struct job *job)
 {
 	char why[1536];
-	describe_loss(job, why, sizeof why);
+	words_describe_loss(job, why, sizeof why);
 	message_error("lost '%s': %s; its command has been signalled", job->settings->name, why);
 	job->loss_announced = true;
 }
@@ -101,7 +100,7 @@ words_tell_loss(const struct job *job)
 	if (breach_ns > 0)
 		snprintf(breach, sizeof breach, "exclusivity may have been broken for up to %s",
 		    value_print_duration(text, sizeof text, breach_ns));
-	describe_loss(job, why, sizeof why);
+	words_describe_loss(job, why, sizeof why);
 	if (!job->loss_announced)
 		message_error("lost '%s': %s%s%s", name, why, breach[0] ? "; " : "", breach);
 	else if (breach[0] != '\0')
@@ -128,6 +127,17 @@ words_tell_left(const struct job *job, int left, pid_t example)
 	message_notice("the command of '%s' has ended and left %d process%s running (pid %d%s)%s",
 	    job->settings->name, left, left == 1 ? "" : "es", (int)example,
 	    left == 1 ? "" : " is one", wait);
+}
+
+void
+words_tell_stuck(struct job *job)
+{
+	const struct tree *tree = &job->command.tree;
+	const char *how = tree->denied > 0 ? "may not be killed by this user" : "do not die";
+	message_error("processes of '%s' %s (pid %d is one): the lock is left to its TTL",
+	    job->settings->name, how, (int)tree->example);
+	snprintf(job->reason, sizeof job->reason, "processes of it %s (pid %d is one)", how,
+	    (int)tree->example);
 }
 
 void

@@ -13,6 +13,10 @@
 void
 words_describe_holder(const struct holder *holder, char *out, size_t size);
 
+/* Why the lock was lost, and who has it now, as far as that is known. */
+void
+words_describe_loss(const struct job *job, char *out, size_t size);
+
 /* A renewal has failed. */
 void
 words_tell_trouble(const struct job *job, struct instant now);
@@ -30,6 +34,10 @@ words_tell_loss(const struct job *job);
  */
 void
 words_tell_left(const struct job *job, int left, pid_t example);
+
+/* Some do not die: says so, and makes it the reason of the report. */
+void
+words_tell_stuck(struct job *job);
 
 /* --max-hold has ended it. */
 void

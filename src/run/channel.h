@@ -25,6 +25,8 @@ enum phase {
 struct page {
 	_Atomic int64_t guard_at_ns; /* when OUTER must act; INT64_MAX: never */
 	_Atomic int phase;           /* enum phase */
+	_Atomic int reported;        /* not 0: --report has been written, or is being written */
+	_Atomic int outcome;         /* enum report_outcome, to go with last_word */
 	_Atomic int64_t
 	    last_word; /* RUNNER's, as channel_pack makes it, 0: none: a socket can fail */
 };

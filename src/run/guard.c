@@ -64,7 +64,17 @@ end_as_told(struct guard *guard, const struct message *last_word)
 {
 	if (guard->settings->tree->known > 0)
 		end_runner(guard->settings->runner);
-	if (last_word->kind == MESSAGE_SIGNALED)
+	/* RUNNER reports before it speaks, unless it was killed in between. */
+	bool by_signal = last_word->kind == MESSAGE_SIGNALED;
+	const struct report_end end = {
+	    .outcome = (enum report_outcome)atomic_load(&guard->settings->channel->page->outcome),
+	    .status = !by_signal ? last_word->number
+		: getpid() == 1  ? EXIT_BY_SIGNAL + last_word->number
+				 : REPORT_NO_STATUS,
+	    .signal_number = by_signal ? last_word->number : 0,
+	};
+	report_write(guard->settings->report, &end);
+	if (by_signal)
 		signals_die_of(last_word->number);
 	_exit(last_word->number);
 }
@@ -91,6 +101,8 @@ end_by_force(struct guard *guard, const char *why)
 	if (left > 0)
 		message_error("%d processes of its command do not die (pid %d is one)", left,
 		    (int)tree->example);
+	const struct report_end end = {.outcome = REPORT_LOST, .status = EXIT_LOST, .reason = why};
+	report_write(guard->settings->report, &end);
 	_exit(EXIT_LOST);
 }
 

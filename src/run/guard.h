@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "run/channel.h"
+#include "run/report.h"
 #include "run/signals.h"
 #include "run/terminal.h"
 #include "run/tree.h"
@@ -20,6 +21,7 @@ struct guard_settings {
 	pid_t runner;
 	struct channel *channel;
 	const struct signals *signals;
+	struct report *report;
 	struct tree *tree; /* with the bystanders in it */
 	const struct terminal *terminal;
 };

@@ -55,7 +55,7 @@ reply_at_once(struct job *job, const struct asker *asker)
 	const struct lock *lock = &job->lock;
 	if (job->lost || lock->loss != LOSS_NONE)
 		reply(job, asker, VERDICT_LOST, "");
-	else if (job->stage != STAGE_RUNNING || !lock_is_held(lock))
+	else if (job->stage == STAGE_ENDING || job->stage == STAGE_RELEASING || !lock_is_held(lock))
 		reply(job, asker, VERDICT_ENDING, "");
 	else if (asker->question.kind == INQUIRY_ABOVE)
 		reply(job, asker, VERDICT_YES, "");

@@ -8,6 +8,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154 # dollars for the shell inside
 
 load helpers/common
+load helpers/witness
 
 setup_file() { start_redis; }
 teardown_file() { stop_redis; }
@@ -108,6 +109,29 @@ scripts_run() {
 	asked 0
 	run --separate-stderr unshare -pf "$DLOCK" L unshare -pf "$DLOCK" --held
 	asked 0
+}
+
+@test "--held: from hundreds of levels below; who is further down than 512 counts as a stranger" {
+	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 300 sh -c '"$DLOCK" --held; echo $? >status'
+	assert_equal "$(cat status)" 0
+	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 600 sh -c '"$DLOCK" --held; echo $? >status'
+	assert_equal "$(cat status)" 64
+}
+
+@test "--held: 0 while what COMMAND left is waited for with the lock held (--descendants wait)" {
+	run --separate-stderr "$DLOCK" --descendants wait L bash -c '
+		bash -c "while kill -0 $$ 2>/dev/null; do sleep 0.01; done; \$HELD; echo \$? >status" &'
+	assert_success
+	assert_equal "$(cat status)" 0
+}
+
+@test "--held: 79 when --max-hold is over" {
+	run --separate-stderr "$DLOCK" --max-hold 300ms L bash -c '
+		trap "\$HELD 2>line; echo \$? >status; exit" TERM
+		while :; do sleep 0.01; done'
+	assert_failure 124
+	assert_equal "$(cat status)" 79
+	grep -F "'lock:L' is about to be released" line
 }
 
 # --- which lock ---
@@ -364,7 +388,7 @@ descriptors_of() {
 	wait_until 3s running "$OUTER"
 	fds=$(descriptors_of "$RUNNER")
 	for kind in junk questions descriptors nameless; do
-		hammer_at "$COMMAND" "$kind" 1000 4
+		hammer_at "$COMMAND" "$kind" 1000 30
 		sleep 0.3
 		touch go
 		wait_until 3s test -s asked
@@ -378,4 +402,18 @@ descriptors_of() {
 		kill "$STARTED"
 	done
 	assert_alive "$OUTER" "$RUNNER" "$COMMAND"
+}
+
+@test "promise 1 holds while a thousand sockets hammer at RUNNER: dead before free" {
+	start_witnessed --ttl 2s job
+	hammer_at "$COMMAND" questions 1000 8
+	settle job
+	event
+	kill -STOP "$REDIS_PID"
+	assert_dead_in_time 2000 "hammered at"
+	exit_status_of "$OUTER"
+	assert_equal "$STATUS" 79
+	# It went on to the end, and got through.
+	wait_until 2s test -s hammer.questions
+	assert_between 1000 1000000000 "$(cat hammer.questions)" 'questions taken'
 }

@@ -188,6 +188,18 @@ refused() {
 	[ "$(redis GET lock:L)" = stolen-by-the-test ]
 }
 
+@test "--reentrant: --max-hold and --descendants bound the nested COMMAND, and the lock stays" {
+	run --separate-stderr "$DLOCK" L bash -c '
+		"$DLOCK" --reentrant --max-hold 300ms L sleep 900
+		echo $?
+		"$DLOCK" --reentrant --descendants kill L bash -c "sleep 900 & echo \$! >left"
+		echo $?
+		kill -0 "$(cat left)" 2>/dev/null || echo gone
+		"$DLOCK" --held && echo held'
+	assert_success
+	assert_output $'124\n0\ngone\nheld'
+}
+
 @test "--reentrant: 79, and COMMAND does not run, when the ancestor cannot confirm its lock" {
 	start_proxy
 	start_dlock --ttl 6s L bash -c '

@@ -168,8 +168,9 @@ state_has() {
 }
 
 @test "lock variables of the caller are replaced, not doubled; DLOCK_PASSWORD is not passed on" {
+	redis ACL SETUSER me on '>secret' '~*' '&*' +@all >/dev/null
 	run env DLOCK_NAME=x DLOCK_TOKEN=y DLOCK_FENCE=7 DLOCK_KEY=z DLOCK_SLOT=3 DLOCK_UNLOCKED=1 \
-		DLOCK_PASSWORD=secret "$DLOCK" L env
+		DLOCK_PASSWORD=secret "$DLOCK" -S "redis://me@127.0.0.1:$REDIS_PORT" L env
 	assert_success
 	assert_line DLOCK_NAME=L
 	assert_line DLOCK_KEY=lock:L

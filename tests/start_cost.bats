@@ -31,3 +31,73 @@ setup() {
 	run grep -E 'sleep|EAGAIN|\(Timeout\)' trace
 	assert_output ''
 }
+
+# --- libraries ---
+
+# A library is paid for by every run, used or not: libssl made a start 1.55 times as long, libpq
+# eight times.
+@test "what only some servers need is not linked into the start" {
+	run -0 ldd "$DLOCK"
+	assert_output --partial libhiredis
+	refute_output --regexp 'lib(ssl|crypto|pq|curl|systemd|gssapi|ldap|stdc)'
+	# hiredis, uuid, the C library, and before glibc 2.34 librt and libpthread; vdso and the loader.
+	[ "$(grep -c '\.so' <<<"$output")" -le 7 ] || fail "$output"
+}
+
+# --- instructions ---
+
+# instructions STATUS COMMAND...: sets COUNT to the instructions of all processes of dlock: of RUNNER
+# up to its last word, of what becomes COMMAND up to its execve. callgrind counts from zero in a
+# child, and these two calls make it write down what it has.
+instructions() {
+	local status=$1
+	shift
+	rm -f counted.*
+	run -"$status" env -i PATH=/usr/bin:/bin DLOCK_SERVER="$DLOCK_SERVER" valgrind \
+		--tool=callgrind --dump-before=send --dump-before=execve --callgrind-out-file=counted.%p "$@"
+	COUNT=$(awk '/^totals:/ { sum += $2 } END { print sum + 0 }' counted.*)
+	PROCESSES=$(find . -name 'counted.*' | cut -d . -f 3 | sort -u | wc -l)
+}
+
+# costs_about LIMIT WHAT: COUNT, less what /bin/true takes here, which is nearly all the loader's and the
+# C library's. A limit that is far too high would let everything pass, so that is a failure too.
+costs_about() {
+	local cost=$COUNT
+	instructions 0 /bin/true
+	cost=$((cost - COUNT))
+	echo "$2: $cost instructions more than /bin/true"
+	[ "$COUNT" -gt 20000 ] || fail "callgrind has not counted"
+	[ "$cost" -le "$1" ] || fail "more than the limit of $1: what made the start dearer?"
+	[ "$cost" -ge $(($1 / 2)) ] || fail "less than half the limit of $1: lower it"
+}
+
+# Limits are a quarter above what was counted on Debian 12: 234,000, 334,000, 395,000.
+@test "callgrind: the start alone, a conflict, and a whole run take no more instructions than they did" {
+	instructions 0 "$DLOCK" --version
+	costs_about 295000 'dlock --version'
+
+	redis SET lock:taken somebody PX 600000 >/dev/null
+	instructions 75 "$DLOCK" -n -q taken true
+	assert_equal "$PROCESSES" 1
+	costs_about 415000 'a conflict'
+
+	instructions 0 "$DLOCK" whole true
+	assert_equal "$PROCESSES" 3
+	costs_about 495000 'a run'
+}
+
+# --- system calls ---
+
+# 220 more than /bin/true, 240 before Linux 6.2, and one each for the processes that wait.
+@test "strace: a whole run takes no more system calls than it did" {
+	local of_true of_run
+	run -0 env -i PATH=/usr/bin:/bin strace -f -c -o calls /bin/true
+	of_true=$(awk '$NF == "total" { print $4 }' calls)
+	run -0 env -i PATH=/usr/bin:/bin strace -f -c -o calls "$DLOCK" -S "$URL_TCP" whole true
+	of_run=$(awk '$NF == "total" { print $4 }' calls)
+	# Two execve: dlock's, and that of COMMAND.
+	assert_equal "$(awk '$NF == "execve" { print $4 }' calls)" 2
+	[ "$of_true" -gt 15 ]
+	[ $((of_run - of_true)) -le 285 ] || fail "$of_run, /bin/true $of_true: $(<calls)"
+	[ $((of_run - of_true)) -ge 140 ] || fail "$of_run, /bin/true $of_true: lower the limit"
+}

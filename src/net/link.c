@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ void
 link_init(struct link *link, struct loop *loop, const struct url *url,
     const struct link_events *events, void *context)
 {
-	memset(link, 0, sizeof *link);
+	memset(link, 0, offsetof(struct link, out));
 	link->loop = loop;
 	link->url = url;
 	link->events = events;

@@ -78,11 +78,11 @@ struct link {
 	struct problem problem; /* of the address tried last */
 	struct link_reader *reader;
 	unsigned int generation; /* counts closings: a callback may have closed the link */
-	char out[LINK_MAX_REQUEST];
 	size_t out_used, out_sent;
 	size_t out_flushed; /* where what was appended since the last flush begins */
 	bool append_failed;
 	bool spoke; /* something, be it garbage, was received since the last link_open */
+	char out[LINK_MAX_REQUEST]; /* last: it is not cleared, and a run touches little of it */
 };
 
 /* Sets up a closed link; nothing is opened. */

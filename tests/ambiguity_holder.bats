@@ -12,6 +12,7 @@ load helpers/common
 load helpers/witness
 load helpers/proxy
 load helpers/ambiguity
+load helpers/chaos
 
 setup() {
 	common_setup
@@ -216,4 +217,11 @@ released_more_than() {
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 23 ] || fail "status $STATUS: $(<"$DLOCK_LOG")"
 	free job
+}
+
+# For longer: tests/long/ambiguity.bats.
+@test "three contend for 5 s while requests fail at random: each runs once or not, never two at once, fences rise" {
+	watch_all
+	chaos 5000 3
+	assert_chaos_survived
 }

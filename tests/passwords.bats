@@ -290,6 +290,28 @@ seen_nowhere() {
 	seen_nowhere -S "redis://:$SECRET@127.0.0.1:$REDIS_PORT"
 }
 
+@test "P97: nor does it show while the server's name is looked up" {
+	export SLOW_RESOLVER_FLAG=$WORK/hang ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	touch "$SLOW_RESOLVER_FLAG"
+	LD_PRELOAD=$TOOLS/slow_resolver_preload.so DLOCK_PASSWORD=$SECRET start_dlock -vv --connect-timeout 20s \
+		-S "redis://localhost:$REDIS_PORT" L true
+	wait_until 3s test -s "$SLOW_RESOLVER_FLAG.calls"
+	[ "$(children_of "$OUTER" | wc -l)" -eq 1 ]
+	assert_secret "while the name is looked up"
+	kill -TERM "$OUTER"
+	exit_status_of "$OUTER"
+	LD_PRELOAD=$TOOLS/slow_resolver_preload.so start_dlock -vv --connect-timeout 20s \
+		-S "redis://:$SECRET@localhost:$REDIS_PORT" L true
+	wait_until 3s eval '[ "$(children_of "$OUTER" | wc -l)" -eq 1 ]'
+	assert_secret "while the name is looked up"
+}
+
+@test "DLOCK_PASSWORD is not passed on either to a COMMAND that runs without a lock" {
+	DLOCK_PASSWORD=$SECRET run -0 dlock --if-unreachable run -S redis://127.0.0.1:1 L env
+	assert_line DLOCK_UNLOCKED=1
+	refute_output --partial "$SECRET"
+}
+
 @test "REDISCLI_AUTH is the user's own: COMMAND has it, but no argument and no message does" {
 	REDISCLI_AUTH=$SECRET start_dlock -vv L sh -c 'echo "$REDISCLI_AUTH" >got; exec sleep 60'
 	wait_until 3s test -s got

@@ -514,9 +514,9 @@ run_files() {
 	done <<-'END'
 		kind=crash >bad input<
 		kind=seed >bad seed<
-		runs=999 exit status 0, 999 runs
+		runs=199 exit status 0, 199 runs
 	END
-	echo 'runs=1000' >behaviour
+	echo 'runs=200' >behaviour
 	run env FUZZ_SECONDS=1 tree/tests/run fuzz
 	assert_success
 	assert_equal "${lines[-1]}" '1 passed, 0 failed'

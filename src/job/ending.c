@@ -7,6 +7,7 @@
 
 #include "base/message.h"
 #include "exits.h"
+#include "job/immune.h"
 #include "job/nets.h"
 #include "job/verdict.h"
 #include "job/words.h"
@@ -43,6 +44,7 @@ ending_give_back(struct job *job, struct instant now)
 	int64_t rest_ns = 0;
 	job->stage = STAGE_RELEASING;
 	loop_stop_timer(job->loop, &job->max_hold);
+	immune_unwatch(job);
 	loop_stop_timer(job->loop, &job->wait_notice);
 	nets_take_down(job);
 	if (job->settings->at_least_ns > 0 && !job->not_executed) {

@@ -83,6 +83,8 @@ struct job {
 	struct timer forward_timer;
 	struct answering answering;
 	struct timer max_hold;
+	struct timer immune;
+	int64_t immune_pause_ns;
 	bool overstayed; /* --max-hold has ended it */
 	pid_t outer;
 	bool outer_dead;

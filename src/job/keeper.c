@@ -12,6 +12,7 @@
 #include "exits.h"
 #include "job/answering.h"
 #include "job/ending.h"
+#include "job/immune.h"
 #include "job/nets.h"
 #include "job/relay.h"
 #include "job/variables.h"
@@ -149,6 +150,7 @@ start_command(struct job *job)
 	for (int i = 0; i < count; i++)
 		command_signal(&job->command, early[i]);
 	ending_limit(job);
+	immune_watch(job);
 	command_go(&job->command);
 	return 0;
 }

@@ -250,6 +250,14 @@ command_kill(struct command *command, int64_t insist_ns, struct instant now)
 }
 
 int
+command_count_immune(struct command *command, pid_t *example)
+{
+	tree_pass_on(&command->tree, getpid(), 0, false);
+	*example = command->tree.example;
+	return command->tree.denied;
+}
+
+int
 command_count_left(struct command *command, pid_t *example)
 {
 	int count;

@@ -117,6 +117,10 @@ command_end(struct command *command, int number, struct instant kill_at, struct 
 void
 command_kill(struct command *command, int64_t insist_ns, struct instant now);
 
+/* How many of the tree this process may not signal; *example is one of them. */
+int
+command_count_immune(struct command *command, pid_t *example);
+
 /* How many processes COMMAND has left behind; *example is one of them. */
 int
 command_count_left(struct command *command, pid_t *example);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "run/proc.h"
+#include "run/testing.h"
 #include "run/urgency.h"
 
 /* More processes than this are signalled in part; the sweep gets them all. Untouched pages of the
@@ -148,6 +149,13 @@ tree_is_empty(struct tree *tree, pid_t *example, int *count)
 	return *count == 0 && complete;
 }
 
+/* KILL, but for a test of what does not die. */
+static int
+kill_one(pid_t pid)
+{
+	return testing_hook("unkillable") ? 0 : kill(pid, SIGKILL);
+}
+
 /* Kills what are this process's children now; fills in and counts them. */
 static int
 kill_children(struct tree *tree, pid_t *children, int size, bool *complete)
@@ -156,7 +164,7 @@ kill_children(struct tree *tree, pid_t *children, int size, bool *complete)
 	int count = list_own(tree, children, size, complete);
 	urgency_begin_burst();
 	for (int i = 0; i < count; i++) {
-		if (!is_bystander(tree, children[i]) && kill(children[i], SIGKILL) != 0 &&
+		if (!is_bystander(tree, children[i]) && kill_one(children[i]) != 0 &&
 		    errno == EPERM)
 			tree->denied++;
 	}
@@ -276,6 +284,8 @@ take_hold(struct entry *entry)
 static int
 send_to(const struct entry *entry, int number)
 {
+	if (number == SIGKILL && testing_hook("unkillable"))
+		return 0;
 	int status = entry->fd >= 0
 	    ? (int)syscall(SYS_pidfd_send_signal, entry->fd, number, NULL, 0)
 	    : kill(entry->process.pid, number);

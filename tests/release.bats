@@ -1,0 +1,52 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# Giving the lock back when something comes between.
+
+load helpers/common
+
+setup() {
+	common_setup
+	start_redis
+}
+
+# Releases among what `monitor` has: the scripts of two keys.
+release_scripts() {
+	grep -c "EVAL.*\"2\" \"lock:job\" " monitor || true
+}
+
+@test "TERM twice while the release hangs: the key is gone when the server goes on (R36)" {
+	local before
+	start_dlock job sh -c 'until [ -e go ]; do sleep 0.01; done'
+	wait_until 2s running "$OUTER"
+	before=$(boottime)
+	redis CLIENT PAUSE 1000 ALL >/dev/null
+	touch go
+	wait_until 1s gone "$COMMAND"
+	kill -TERM "$OUTER" 2>/dev/null || true
+	sleep 0.1
+	kill -TERM "$OUTER" 2>/dev/null || true
+	wait_until 2s free job
+	assert_between 900 1600 "$(elapsed_ms "$before")" 'time to the release'
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 0 ]
+}
+
+@test "a lock that is gone is not released again and again, and the loss is told in time (R45)" {
+	local before
+	start redis-cli -s "$REDIS_SOCK" MONITOR >monitor
+	wait_until 2s grep -q OK monitor
+	start_dlock -t 3s -k 400ms job bash -c 'trap "" TERM; touch up; while :; do sleep 0.02; done'
+	wait_until 2s test -e up
+	: >monitor
+	redis DEL lock:job >/dev/null
+	before=$(boottime)
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	# T/3 + grace + 0.5 s, and as much for a busy machine. Tries of a release would last 2 s more.
+	assert_between 0 2400 "$(elapsed_ms "$before")" 'time'
+	sleep 0.3
+	[ "$(release_scripts)" -le 2 ]
+	free job
+}

@@ -1,0 +1,91 @@
+# fish completion for dlock(1)
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+
+set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code -t --ttl -k --kill-after --signal \
+    --on-lost --max-hold --descendants --at-least --if-unreachable -S --server --prefix --fence \
+    --min-fence --connect-timeout --password-file --password-command --config --report --label
+
+# Prints the words after NAME, one a line; fails while NAME is not complete.
+function __dlock_after_name
+    set -l words (commandline -opc)
+    set -l i 2
+    while test $i -le (count $words)
+        switch $words[$i]
+            case --
+                set i (math $i + 1)
+                break
+            case '-*'
+                contains -- $words[$i] $__dlock_with_word
+                and set i (math $i + 1)
+                set i (math $i + 1)
+            case '*'
+                break
+        end
+    end
+    test $i -le (count $words)
+    or return 1
+    set i (math $i + 1)
+    test $i -le (count $words)
+    and printf '%s\n' $words[$i..-1]
+    return 0
+end
+
+function __dlock_needs_options
+    not __dlock_after_name >/dev/null
+end
+
+function __dlock_needs_command
+    set -l rest (__dlock_after_name)
+    and test (count $rest) -eq 0
+end
+
+function __dlock_complete_command
+    set -l rest (__dlock_after_name)
+    or return
+    contains -- "$rest[1]" -c --command
+    and return
+    test "$rest[1]" = --
+    and set -e rest[1]
+    complete -C (string join ' ' -- (string escape -- $rest) (commandline -ct))
+end
+
+complete -c dlock -f
+complete -c dlock -n 'not __dlock_needs_options' -a '(__dlock_complete_command)'
+complete -c dlock -n __dlock_needs_command -s c -l command -d 'Run a shell line'
+
+function __dlock_option
+    complete -c dlock -n __dlock_needs_options $argv
+end
+
+set -l durations '250ms 1s 5s 30s 1m 10m 1h'
+__dlock_option -s n -l nonblock -l nb -d 'Do not wait for the lock'
+__dlock_option -s w -l wait -l timeout -x -a $durations -d 'Wait at most so long'
+__dlock_option -s E -l conflict-exit-code -x -d 'Exit status when the lock was not had in time'
+__dlock_option -s x -s e -l exclusive -d 'Exclusive lock'
+__dlock_option -s t -l ttl -x -a $durations -d 'Length of the lease'
+__dlock_option -s k -l kill-after -x -a $durations -d 'Grace between the first signal and KILL'
+__dlock_option -l signal -x -a 'HUP INT QUIT TERM USR1 USR2 KILL' -d 'The first signal'
+__dlock_option -l on-lost -x -a 'kill signal' -d 'What becomes of the command when the lock is lost'
+__dlock_option -l max-hold -x -a $durations -d 'How long the command may run'
+__dlock_option -l descendants -x -a 'leave wait kill' -d 'What becomes of processes that outlive the command'
+__dlock_option -l at-least -x -a $durations -d 'Keep the lock at least so long'
+__dlock_option -l reentrant -d 'Run under an ancestor\'s lock of that name'
+__dlock_option -l if-unreachable -x -a 'fail skip run' -d 'What to do when no server answers'
+__dlock_option -s S -l server -x -a 'redis:// unix://' -d 'Where the lock lives'
+__dlock_option -l prefix -x -d 'Put before NAME to make the key'
+__dlock_option -l fence -x -a 'clock counter' -d 'How fencing numbers are made'
+__dlock_option -l min-fence -x -d 'The fencing number shall exceed this'
+__dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect and login together'
+__dlock_option -l password-file -r -F -d 'File with the password'
+__dlock_option -l password-command -x -a '(__fish_complete_command)' -d 'Command that prints the password'
+__dlock_option -l config -r -F -d 'Configuration file'
+__dlock_option -l report -r -F -d 'Append a line of JSON to this file when done'
+__dlock_option -l label -x -d 'Text shown to others'
+__dlock_option -l held -d 'Is the lock of the dlock above still ours?'
+__dlock_option -s v -l verbose -d 'Say what happens'
+__dlock_option -s q -l quiet -d 'Say nothing of conflicts and waits'
+__dlock_option -s o -l close -d 'Accepted for flock scripts'
+__dlock_option -s h -l help -d 'Show help'
+__dlock_option -s V -l version -d 'Show the version'
+functions -e __dlock_option

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# The completions for bash, zsh and fish, in the shells themselves: bash and zsh on a terminal into
+# which a line and two TABs are typed, fish by its own `complete -C`.
+
+load helpers/common
+
+COMPLETIONS=$ROOT_DIR/completions
+
+setup() {
+	common_setup
+	mkdir bin home
+	ln -s "$DLOCK" bin/dlock
+	printf '#!/bin/sh\n' >bin/quuxcommand
+	chmod +x bin/quuxcommand
+	touch quuxfile
+	export PATH=$WORK/bin:$PATH HOME=$WORK/home XDG_CONFIG_HOME=$WORK/home XDG_DATA_HOME=$WORK/home
+}
+
+# complete SHELL LINE: what the shell offers, one word a line; what it shows beside the words too.
+complete() {
+	case $1 in
+	bash) offer=$COMPLETIONS/dlock.bash ;;
+	zsh) offer=$COMPLETIONS/_dlock ;;
+	fish)
+		fish -c "source $COMPLETIONS/dlock.fish; complete -C '$2'"
+		return
+		;;
+	esac
+	# Without the lines on which it is typed.
+	timeout 60 /usr/bin/python3 "$TESTS_DIR/helpers/complete.py" "$1" "$offer" "$2" | tail -n +2
+}
+
+words_of() {
+	grep -v ready-42- | tr -s '\t ' '\n' | sort -u
+}
+
+# offered SHELL LINE: the words of it that are options.
+offered_options() {
+	complete "$1" "$2" | words_of | grep -E '^--?[A-Za-z]' | sort -u
+}
+
+help_options() {
+	"$DLOCK" --help | grep -oE '(^|[[:space:],])-(-[a-z][a-z-]+|[A-Za-z])([[:space:],=]|$)' |
+		grep -oE -- '-[-A-Za-z]+' | grep -vxE -- '-c|--command' | sort -u
+}
+
+@test "every shell offers exactly the options of --help" {
+	local shell
+	help_options >wanted
+	[ "$(wc -l <wanted)" -ge 40 ]
+	for shell in bash zsh fish; do
+		# shellcheck disable=SC2094 # a file that is called as its shell
+		{
+			offered_options "$shell" 'dlock -'
+			offered_options "$shell" 'dlock --'
+		} | sort -u >"$shell"
+		diff wanted "$shell" || { echo "in $shell"; return 1; }
+	done
+}
+
+@test "an option with a choice of words is completed with those of --help" {
+	local shell option choice word count=0
+	while read -r option choice; do
+		for shell in bash zsh fish; do
+			complete "$shell" "dlock $option " | words_of >"offered"
+			for word in ${choice//|/ }; do
+				grep -qx "$word" offered || { echo "$shell $option: no $word"; cat offered; return 1; }
+			done
+			count=$((count + 1))
+		done
+	done < <("$DLOCK" --help | grep -oE -- '--[a-z-]+ [a-z]+(\|[a-z]+)+')
+	[ "$count" -ge 12 ]
+}
+
+@test "every shell completes a signal, a server, and the name of a file" {
+	local shell
+	for shell in bash zsh fish; do
+		run complete "$shell" 'dlock --signal US'
+		assert_output --partial USR1
+		run complete "$shell" 'dlock --server '
+		assert_output --partial unix:
+		run complete "$shell" 'dlock --report ./quux'
+		# Where there is but one the shell writes it into the line.
+		[ "$shell" != fish ] || assert_output --partial quuxfile
+	done
+}
+
+@test "after NAME every shell completes a command, and then what belongs to it" {
+	local shell line
+	touch quuxfile2
+	for shell in bash zsh fish; do
+		ln -sf quuxcommand bin/quuxcommand2
+		for line in 'dlock L quuxc' 'dlock -n -w 5s L quuxc' 'dlock --ttl=3s -v L quuxc' \
+			'dlock --on-lost kill L quuxc' 'dlock -E 3 -q L -- quuxc'; do
+			run complete "$shell" "$line"
+			assert_output --partial quuxcommand2 || { echo "$shell: $line"; return 1; }
+		done
+		run complete "$shell" 'dlock L quuxcommand quuxf'
+		assert_output --partial quuxfile2 || return 1
+	done
+}
+
+@test "after NAME every shell offers -c, and no option of dlock" {
+	local shell
+	for shell in bash zsh fish; do
+		offered_options "$shell" 'dlock L -' >offered
+		grep -qx -- '-c' offered
+		grep -qx -- '--command' offered
+		run grep -xE -- '-n|--ttl|--nonblock' offered
+		assert_failure
+	done
+}

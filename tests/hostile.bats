@@ -13,7 +13,8 @@ load helpers/hostile
 # An answer that is the right one at that step, or does not matter.
 is_harmless() {
 	case $STEP/$1 in
-	auth/ok | select/ok | setname/ok | setname/error-that-drives-a-terminal) return 0 ;;
+	auth/ok | select/ok | setname/ok) return 0 ;;
+	setname/error-that-drives-a-terminal | setname/error-of-16-kilobytes) return 0 ;;
 	esac
 	return 1
 }

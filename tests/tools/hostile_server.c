@@ -47,7 +47,8 @@ enum manner {
 	CLOSE,
 	FLOOD,   /* `more` over and over, as fast as it is taken */
 	TRICKLE, /* `more`, a byte each 100 ms */
-	LONG,    /* a megabyte of `more` and a line end, then silence */
+	LONG,    /* 16 kB of `more` and a line end, then as GO_ON */
+	LONGER,  /* a megabyte of it, then silence */
 };
 
 static const struct hostility {
@@ -79,7 +80,8 @@ static const struct hostility {
     {"negative-array", SILENCE, TEXT("*-2\r\n:1\r\n"), TEXT("")},
     {"line-flood", FLOOD, TEXT("+"), TEXT("OK")},
     {"number-flood", FLOOD, TEXT(":"), TEXT("1")},
-    {"error-of-a-megabyte", LONG, TEXT("-ERR "), TEXT("no \x1b[31m")},
+    {"error-of-16-kilobytes", LONG, TEXT("-ERR "), TEXT("no \x1b[31m")},
+    {"error-of-a-megabyte", LONGER, TEXT("-ERR "), TEXT("no \x1b[31m")},
     {"error-that-drives-a-terminal", GO_ON, TEXT("-ERR \x1b]0;owned\x07\x9b\x31m \xff oh\r\n"),
 	TEXT("")},
     {"number-out-of-range", GO_ON, TEXT(":99999999999999999999999\r\n"), TEXT("")},
@@ -193,6 +195,10 @@ be_hostile(void)
 		}
 		be_silent();
 	case LONG:
+		say(piece, length);
+		say(TEXT("\r\n"));
+		return;
+	case LONGER:
 		for (long said = 0; said < MEGABYTE; said += (long)length)
 			say(piece, length);
 		say(TEXT("\r\n"));

@@ -17,6 +17,7 @@ typedef size_t array_count;
 struct link_reader {
 	redisReader *hiredis;
 	size_t unanswered; /* bytes taken in since the last complete answer */
+	char head[8];      /* the first of them; more than any stranger needs */
 	size_t nodes_used;
 	size_t text_used;
 	struct reply nodes[LINK_MAX_ITEMS];
@@ -168,6 +169,8 @@ reader_reset(struct link_reader *reader)
 int
 reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct problem *why)
 {
+	for (size_t i = 0; i < length && reader->unanswered + i < sizeof reader->head; i++)
+		reader->head[reader->unanswered + i] = bytes[i];
 	reader->unanswered += length;
 	if (reader->unanswered > LINK_MAX_ANSWER) {
 		problem_set(why, "the server's answer is longer than %d bytes", LINK_MAX_ANSWER);
@@ -180,6 +183,30 @@ reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct
 	return 0;
 }
 
+/* Who answers that is no Redis, by how it begins; else what hiredis says. */
+static void
+explain(const struct link_reader *reader, struct problem *why)
+{
+	static const struct {
+		const char *head;
+		const char *who;
+	} strangers[] = {
+	    {"HTTP/", "a web server answers there"},
+	    {"SSH-", "an SSH server answers there"},
+	    {"\x15\x03", "it speaks TLS, which this dlock does not"},
+	};
+	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+		size_t length = strlen(strangers[i].head);
+		if (reader->unanswered >= length &&
+		    memcmp(reader->head, strangers[i].head, length) == 0) {
+			problem_set(why, "the server is no Redis: %s", strangers[i].who);
+			return;
+		}
+	}
+	problem_set(why, "the server's answer is no Redis protocol, or too large (%s)",
+	    reader->hiredis->errstr);
+}
+
 int
 reader_next(struct link_reader *reader, const struct reply **reply, struct problem *why)
 {
@@ -190,8 +217,7 @@ reader_next(struct link_reader *reader, const struct reply **reply, struct probl
 		reader->text_used = 0;
 	}
 	if (redisReaderGetReply(reader->hiredis, &object) != REDIS_OK) {
-		problem_set(why, "the server's answer is no Redis protocol, or too large (%s)",
-		    reader->hiredis->errstr);
+		explain(reader, why);
 		return -1;
 	}
 	if (object == NULL)

@@ -161,6 +161,35 @@ read_harmlessly(const void *context)
 	read_all(out, sizeof out, context, strlen(context), 4096);
 }
 
+/* A wrong port is a common slip, and who answers there often says so. */
+static void
+test_strangers(void)
+{
+	static const struct {
+		const char *bytes, *why;
+	} strangers[] = {
+	    {"HTTP/1.1 400 Bad Request\r\n", "a web server"},
+	    {"\x15\x03\x03", "TLS"},
+	    {"SSH-2.0-OpenSSH_9.2p1\r\n", "an SSH server"},
+	    {"220 mail ESMTP\r\n", "got \"2\""},
+	};
+	for (size_t i = 0; i < COUNT_OF(strangers); i++) {
+		struct link_reader *reader = reader_new();
+		const struct reply *reply;
+		struct problem why = {.text = ""};
+		tap_case("who is no Redis is named: %.5s", strangers[i].bytes);
+		CHECK_INT(reader_feed(reader, "+OK\r\n", 5, &why), 0);
+		CHECK_INT(reader_next(reader, &reply, &why), 1);
+		size_t length = strlen(strangers[i].bytes);
+		CHECK_INT(reader_feed(reader, strangers[i].bytes, 1, &why), 0);
+		CHECK_INT(reader_feed(reader, strangers[i].bytes + 1, length - 1, &why), 0);
+		CHECK_INT(reader_next(reader, &reply, &why), -1);
+		CHECK_HAS(why.text, strangers[i].why);
+		CHECK_HAS(why.text, "no Redis");
+		reader_free(reader);
+	}
+}
+
 /* Newer versions of hiredis know RESP3, which nobody asked for. */
 static void
 test_resp3(void)
@@ -308,6 +337,7 @@ int
 main(void)
 {
 	test_answers();
+	test_strangers();
 	test_resp3();
 	test_bounds();
 	test_random();

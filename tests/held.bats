@@ -176,7 +176,7 @@ scripts_run() {
 	run --separate-stderr env DLOCK_HELD= "$DLOCK" --held L
 	asked 64 'not below a dlock (DLOCK_HELD is not set)'
 	local value
-	for value in x 1 ' ' ':::' "$(printf '%70000s' x)" 1:-:0:lock:L; do
+	for value in x 1 ' ' ':::' "$(printf '%70000s' x)" 1:1:-:0:lock:L; do
 		run --separate-stderr env DLOCK_HELD="$value" "$DLOCK" --held
 		asked 64 'makes no sense'
 	done
@@ -372,7 +372,7 @@ scripts_run() {
 hammer_at() {
 	local value
 	value=$(tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^DLOCK_HELD=//p')
-	IFS=: read -r _ ADDRESS TOKEN _ <<<"$value"
+	IFS=: read -r _ _ ADDRESS TOKEN _ <<<"$value"
 	start "$TOOLS/hammer" "$2" "$ADDRESS" "$TOKEN" "$3" "$4" >"hammer.$2"
 }
 

@@ -93,10 +93,34 @@ refused() {
 	[ -e ran ]
 }
 
+@test "not refused: the number of the holder is that of an ancestor, but another process had it (a DLOCK_HELD from elsewhere)" {
+	# As it is it names the holder; with another start time, or a RUNNER that cannot be asked, nobody.
+	run "$DLOCK" L bash -c '
+		IFS=: read -r pid started address token key <<<"$DLOCK_HELD"
+		try() { DLOCK_HELD=$1 "$DLOCK" -n L true 2>&1 | grep -c "held by the dlock above"; }
+		try "$pid:$started:$address:$token:$key"
+		try "$pid:$started:0000000000000001:$token:$key"
+		try "$pid:$((started - 500)):$address:$token:$key"
+		try "$pid:$((started - 500)):0000000000000001:$token:$key"
+		try "$pid:$((started + 500)):0000000000000001:$token:$key"
+		try "$((pid + 1)):$started:0000000000000001:$token:$key"
+		try "$pid:$started:$address:00000000-0000-4000-8000-000000000000:$key"'
+	assert_output $'1\n1\n1\n0\n0\n0\n0'
+}
+
+@test "--report tells a refusal, and a run under an ancestor's lock" {
+	run -0 "$DLOCK" L bash -c '
+		"$DLOCK" -q --report report L true
+		"$DLOCK" --report report --reentrant L sh -c "exit 3"
+		echo "$DLOCK_FENCE" >fence'
+	run sed -E 's/.*"outcome":"([a-z]+)","status":([0-9]+),.*"fence":"?([0-9a-z]+).*/\1 \2 \3/' report
+	assert_output "$(printf 'conflict 75 null\nran 3 %s' "$(cat fence)")"
+}
+
 @test "a DLOCK_HELD that makes no sense is passed over, and replaced for COMMAND" {
 	run -0 env DLOCK_HELD='1:2:3 4' "$DLOCK" -v L sh -c 'echo "$DLOCK_HELD"; "$DLOCK" --held'
 	assert_line 'dlock: DLOCK_HELD in the environment makes no sense: passed over'
-	assert_line --regexp '^[0-9]+:[0-9a-f]{16}:[0-9a-f-]{36}:lock:L$'
+	assert_line --regexp '^[0-9]+:[0-9]+:[0-9a-f]{16}:[0-9a-f-]{36}:lock:L$'
 }
 
 @test "locks nest 32 deep; one more is refused before anything is sent" {
@@ -205,7 +229,7 @@ refused() {
 	start_dlock --ttl 6s L bash -c '
 		export DLOCK_SERVER=unix://$REDIS_SOCK
 		until [ -e go ]; do sleep 0.01; done
-		"$DLOCK" --reentrant L touch ran 2>line
+		"$DLOCK" --report report --reentrant L touch ran 2>line
 		echo $? >status
 		sleep 60'
 	wait_until 3s held L
@@ -214,6 +238,7 @@ refused() {
 	wait_until 5s test -s status
 	assert_equal "$(cat status)" 79
 	grep -F "dlock: 'lock:L' cannot be confirmed: no answer" line
+	grep -F '"outcome":"lost","status":79,' report
 	[ ! -e ran ]
 	assert_alive "$OUTER"
 }

@@ -14,7 +14,6 @@
 #include "job/asking.h"
 #include "job/standin.h"
 #include "job/verdict.h"
-#include "run/descent.h"
 
 /* For a RUNNER that is well, and need not ask its server. */
 #define ABOVE_LIMIT_NS (500 * NS_PER_MS)
@@ -41,7 +40,7 @@ ancestor_recognise(struct job *job)
 	if (entry == NULL)
 		return false;
 	/* Out of a pid namespace made below it, an ancestor cannot be seen: it is asked. */
-	if (descent_is_below(getpid(), entry->runner) ||
+	if (inquiry_runner_is_above(entry) ||
 	    (inquiry_ask(entry, INQUIRY_ABOVE, ABOVE_LIMIT_NS, job->settings->signals->fd,
 		 &answer) == INQUIRY_ANSWERED &&
 		answer.verdict == VERDICT_YES))

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/message.h"
 #include "exits.h"
-#include "run/descent.h"
 
 /* Which there are: the remedy may be another --prefix. */
 static void
@@ -63,7 +62,7 @@ explain_no_answer(const struct held_entry *entry, enum inquiry_result result)
 		message_error("'%s' cannot be confirmed: the dlock that holds it (pid %d) does not "
 			      "answer",
 		    key, pid);
-	else if (descent_is_below(getpid(), entry->runner))
+	else if (inquiry_runner_is_above(entry))
 		message_error("'%s' cannot be confirmed: the dlock above (pid %d) cannot be asked "
 			      "from here (is this another network namespace?)",
 		    key, pid);

@@ -87,6 +87,7 @@ struct job {
 	int64_t immune_pause_ns;
 	bool overstayed; /* --max-hold has ended it */
 	pid_t outer;
+	struct instant started_at;
 	bool outer_dead;
 	enum report_outcome outcome; /* of the run, once it is known (verdict.h) */
 	char reason[1536];

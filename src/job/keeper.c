@@ -165,6 +165,7 @@ on_clock_step(void *context, struct instant now)
 _Noreturn void
 keeper_run(struct job *job)
 {
+	job->started_at = clock_now();
 	prctl(PR_SET_NAME, "dlock-run");
 	if (job->cover != COVER_NONE)
 		verdict_set(job, REPORT_RAN, NULL); /* until there is another */

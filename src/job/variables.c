@@ -12,7 +12,8 @@ variables_prepare(struct job *job)
 {
 	static char held[HELD_SIZE];
 	const struct job_settings *settings = job->settings;
-	struct held_entry own = {.runner = getpid()};
+	struct held_entry own = {.runner = getpid(),
+	    .started_cs = ms_from_ns(job->started_at.ns) / 10};
 	snprintf(own.address, sizeof own.address, "%s", job->answering.address);
 	snprintf(own.token, sizeof own.token, "%s", settings->token);
 	snprintf(own.key, sizeof own.key, "%s", settings->key);

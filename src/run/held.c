@@ -3,6 +3,7 @@
 
 #include "run/held.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,20 +22,22 @@ must_be_escaped(unsigned char byte)
 /* -- reading: each takes its field and the colon or the end behind it -------------------------- */
 
 static bool
-read_pid(const char **at, pid_t *pid)
+read_number(const char **at, int64_t most, int64_t *number)
 {
 	const char *text = *at;
-	long long value = 0;
+	int64_t value = 0;
 	if (*text < '1' || *text > '9')
 		return false;
 	for (; *text >= '0' && *text <= '9'; text++) {
-		value = value * 10 + (*text - '0');
-		if (value > INT_MAX)
+		if (value > most / 10 || value * 10 > most - (*text - '0'))
 			return false;
+		value = value * 10 + (*text - '0');
 	}
-	*pid = (pid_t)value;
+	if (*text != ':')
+		return false;
+	*number = value;
 	*at = text + 1;
-	return *text == ':';
+	return true;
 }
 
 /* `length` characters, all of the given ones. */
@@ -90,7 +93,11 @@ read_key(const char **at, char out[KEY_SIZE])
 static bool
 read_entry(const char **at, struct held_entry *entry)
 {
-	return read_pid(at, &entry->runner) && read_address(at, entry->address) &&
+	int64_t pid;
+	if (!read_number(at, INT_MAX, &pid) || !read_number(at, INT64_MAX, &entry->started_cs))
+		return false;
+	entry->runner = (pid_t)pid;
+	return read_address(at, entry->address) &&
 	    read_word(at, "0123456789abcdef-", TOKEN_LENGTH, entry->token) &&
 	    read_key(at, entry->key);
 }
@@ -116,8 +123,8 @@ held_parse(struct held *held, const char *text)
 static char *
 write_entry(const struct held_entry *entry, char *at)
 {
-	at += sprintf(at, "%d:%s:%s:", (int)entry->runner, entry->address[0] ? entry->address : "-",
-	    entry->token);
+	at += sprintf(at, "%d:%" PRId64 ":%s:%s:", (int)entry->runner, entry->started_cs,
+	    entry->address[0] ? entry->address : "-", entry->token);
 	for (const char *key = entry->key; *key != '\0'; key++) {
 		unsigned char byte = (unsigned char)*key;
 		if (must_be_escaped(byte))

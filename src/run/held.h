@@ -5,10 +5,12 @@
  *
  * An entry for each enclosing dlock that holds a lock, the outermost first, one blank between two:
  *
- *   PID:ADDRESS:TOKEN:KEY       4712:9f2c41d07a6b3e55:0b5ec1f2-...-3d4c:lock:nightly
+ *   PID:STARTED:ADDRESS:TOKEN:KEY
+ *   4712:8123456:9f2c41d07a6b3e55:0b5ec1f2-8d0a-4a52-9f43-cd7b14f63d4c:lock:nightly
  *
- * PID is RUNNER's in its own pid namespace. ADDRESS is where it listens (run/inquiry.h), - if it
- * cannot be asked. KEY comes last, so it may hold colons; blanks, control characters, bytes above
+ * PID is RUNNER's in its own pid namespace, STARTED when it began, in hundredths of a second since the
+ * machine's start: together they tell it from another process with that number. ADDRESS is where it
+ * listens (run/inquiry.h), - if it cannot be asked. KEY comes last, so it may hold colons; blanks, control characters, bytes above
  * 126 and % are written %HH in it.
  *
  * It is an environment variable: it may be stale, cut, forged, copied to another machine. So it is
@@ -19,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/identity.h"
@@ -29,11 +32,12 @@
 #define HELD_DEEPEST 32
 
 #define HELD_ADDRESS_SIZE 17 /* 16 hexadecimal digits and NUL */
-#define HELD_ENTRY_SIZE (10 + 1 + 16 + 1 + 36 + 1 + 3 * (KEY_SIZE - 1) + 1)
+#define HELD_ENTRY_SIZE (10 + 1 + 19 + 1 + 16 + 1 + 36 + 1 + 3 * (KEY_SIZE - 1) + 1)
 #define HELD_SIZE (HELD_DEEPEST * HELD_ENTRY_SIZE)
 
 struct held_entry {
 	pid_t runner;
+	int64_t started_cs;
 	char address[HELD_ADDRESS_SIZE]; /* empty: it cannot be asked */
 	char token[TOKEN_SIZE];
 	char key[KEY_SIZE];

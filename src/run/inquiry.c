@@ -17,12 +17,16 @@
 
 #include "base/clock.h"
 #include "run/descent.h"
+#include "run/proc.h"
 
 /* A question is sent again after this long; when there was no room for it in RUNNER's queue, which is
  * short, sooner, and then some tries at once: who floods it fills each place as it becomes free. */
 #define REPEAT_NS (100 * NS_PER_MS)
 #define FULL_NS (5 * NS_PER_MS)
 #define INSIST 200
+
+/* RUNNER looks at the clock soon after its start, and notes that. */
+#define NOTED_WITHIN_CS 100
 
 static int
 open_socket(void)
@@ -166,14 +170,25 @@ take_any_name(int fd)
 	return bind(fd, (const struct sockaddr *)&none, sizeof none.sun_family);
 }
 
+bool
+inquiry_runner_is_above(const struct held_entry *entry)
+{
+	struct process process;
+	if (!descent_is_below(getpid(), entry->runner) ||
+	    !proc_read(proc_listed(entry->runner), &process))
+		return false;
+	int64_t started_cs = (int64_t)process.started * 100 / sysconf(_SC_CLK_TCK);
+	int64_t later_cs = entry->started_cs - started_cs;
+	return later_cs >= 0 && later_cs <= NOTED_WITHIN_CS;
+}
+
 /* A RUNNER that somebody stopped would continue itself, at its next renewal. A queued CONT is told
- * from one that is meant for COMMAND. Sent only to an ancestor: its number cannot have been given to
- * a stranger. */
+ * from one that is meant for COMMAND. */
 static void
 wake_runner(const struct held_entry *entry)
 {
 	const union sigval nothing = {.sival_int = 0};
-	if (descent_is_below(getpid(), entry->runner))
+	if (inquiry_runner_is_above(entry))
 		sigqueue(entry->runner, SIGCONT, nothing);
 }
 
@@ -208,7 +223,7 @@ is_from_runner(const struct held_entry *entry, const struct ucred *sender)
 		return false;
 	if (sender->uid == getuid() || sender->uid == 0)
 		return true;
-	return getuid() == 0 && sender->pid != 0 && descent_is_below(getpid(), sender->pid);
+	return getuid() == 0 && sender->pid != 0 && inquiry_runner_is_above(entry);
 }
 
 static bool

@@ -96,6 +96,11 @@ enum inquiry_result {
 	INQUIRY_FAILED,      /* errno */
 };
 
+/* Is the RUNNER of that entry a living ancestor, as far as can be seen from here? Out of a pid
+ * namespace it cannot be, and has to be asked. */
+bool
+inquiry_runner_is_above(const struct held_entry *entry);
+
 /* Asks, waits for at most limit_ns, wakes a RUNNER that was stopped. interrupt_fd ends the wait
  * when it becomes readable; it is not read; -1: none. An answer is from that very RUNNER, but what
  * it says is not to be printed unescaped. Blocks. */

@@ -12,8 +12,8 @@
 
 #define TOKEN_A "0b5ec1f2-8d0a-4a52-9f43-cd7b14f63d4c"
 #define TOKEN_B "11111111-2222-4333-8444-555555555555"
-#define ENTRY_A "4712:9f2c41d07a6b3e55:" TOKEN_A ":lock:nightly"
-#define ENTRY_B "4715:00000000000000ff:" TOKEN_B ":lock:b"
+#define ENTRY_A "4712:8123456:9f2c41d07a6b3e55:" TOKEN_A ":lock:nightly"
+#define ENTRY_B "4715:8123500:00000000000000ff:" TOKEN_B ":lock:b"
 
 static struct held held;
 static char text[HELD_SIZE + 128]; /* and one entry more */
@@ -21,7 +21,7 @@ static char text[HELD_SIZE + 128]; /* and one entry more */
 static struct held_entry
 make_entry(int runner, const char *address, const char *token, const char *key)
 {
-	struct held_entry entry = {.runner = runner};
+	struct held_entry entry = {.runner = runner, .started_cs = 8123500};
 	snprintf(entry.address, sizeof entry.address, "%s", address);
 	snprintf(entry.token, sizeof entry.token, "%s", token);
 	snprintf(entry.key, sizeof entry.key, "%s", key);
@@ -43,12 +43,13 @@ test_reading(void)
 	CHECK(held_parse(&held, ENTRY_A));
 	CHECK_INT(held.count, 1);
 	CHECK_INT(held.entries[0].runner, 4712);
+	CHECK_INT(held.entries[0].started_cs, 8123456);
 	CHECK_TEXT(held.entries[0].address, "9f2c41d07a6b3e55");
 	CHECK_TEXT(held.entries[0].token, TOKEN_A);
 	CHECK_TEXT(held.entries[0].key, "lock:nightly");
 
 	tap_case("the innermost comes last, and is found first");
-	CHECK(held_parse(&held, ENTRY_A " " ENTRY_B " 1:-:" TOKEN_A ":lock:nightly"));
+	CHECK(held_parse(&held, ENTRY_A " " ENTRY_B " 1:1:-:" TOKEN_A ":lock:nightly"));
 	CHECK_INT(held.count, 3);
 	CHECK(held_innermost(&held) == &held.entries[2]);
 	CHECK_TEXT(held.entries[2].address, "");
@@ -93,7 +94,7 @@ test_writing(void)
 	held.count = 0;
 	entry.address[0] = '\0';
 	CHECK(held_write(&held, &entry, text));
-	CHECK_TEXT(text, "4715:-:" TOKEN_B ":lock:b");
+	CHECK_TEXT(text, "4715:8123500:-:" TOKEN_B ":lock:b");
 }
 
 static void
@@ -102,6 +103,7 @@ test_depth(void)
 	static char longest[KEY_SIZE];
 	memset(longest, 0xff, sizeof longest - 1);
 	struct held_entry entry = make_entry(2147483647, "ffffffffffffffff", TOKEN_A, longest);
+	entry.started_cs = INT64_MAX;
 	tap_case("%d entries of the longest kind fit, into one string of execve too", HELD_DEEPEST);
 	held.count = 0;
 	for (int i = 0; i < HELD_DEEPEST; i++) {
@@ -127,24 +129,27 @@ test_nonsense(void)
 	    " " ENTRY_A, ENTRY_A " ", ENTRY_A "  " ENTRY_B, ENTRY_A "\n", ENTRY_A "\t" ENTRY_B,
 	    ENTRY_A " x",
 	    /* The number. */
-	    ":9f2c41d07a6b3e55:" TOKEN_A ":k", "0:9f2c41d07a6b3e55:" TOKEN_A ":k",
-	    "01:9f2c41d07a6b3e55:" TOKEN_A ":k", "-1:9f2c41d07a6b3e55:" TOKEN_A ":k",
-	    "+1:9f2c41d07a6b3e55:" TOKEN_A ":k", "1x:9f2c41d07a6b3e55:" TOKEN_A ":k",
-	    "2147483648:9f2c41d07a6b3e55:" TOKEN_A ":k",
-	    "99999999999999999999999999:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    ":5:9f2c41d07a6b3e55:" TOKEN_A ":k", "0:5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "01:5:9f2c41d07a6b3e55:" TOKEN_A ":k", "-1:5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "+1:5:9f2c41d07a6b3e55:" TOKEN_A ":k", "1x:5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "2147483648:5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "99999999999999999999999999:5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "1:9f2c41d07a6b3e55:" TOKEN_A ":k", "1::9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "1:0:9f2c41d07a6b3e55:" TOKEN_A ":k", "1:-5:9f2c41d07a6b3e55:" TOKEN_A ":k",
+	    "1:9223372036854775808:9f2c41d07a6b3e55:" TOKEN_A ":k",
 	    /* The address. */
-	    "1::" TOKEN_A ":k", "1:9f2c41d07a6b3e5:" TOKEN_A ":k",
-	    "1:9f2c41d07a6b3e555:" TOKEN_A ":k", "1:9F2C41D07A6B3E55:" TOKEN_A ":k",
-	    "1:../../etc/passwd:" TOKEN_A ":k", "1:--:" TOKEN_A ":k",
+	    "1:5::" TOKEN_A ":k", "1:5:9f2c41d07a6b3e5:" TOKEN_A ":k",
+	    "1:5:9f2c41d07a6b3e555:" TOKEN_A ":k", "1:5:9F2C41D07A6B3E55:" TOKEN_A ":k",
+	    "1:5:../../etc/passwd:" TOKEN_A ":k", "1:5:--:" TOKEN_A ":k",
 	    /* The token. */
-	    "1:9f2c41d07a6b3e55::k", "1:9f2c41d07a6b3e55:" TOKEN_A "0:k",
-	    "1:9f2c41d07a6b3e55:0b5ec1f2:k", "1:9f2c41d07a6b3e55:" TOKEN_A,
+	    "1:5:9f2c41d07a6b3e55::k", "1:5:9f2c41d07a6b3e55:" TOKEN_A "0:k",
+	    "1:5:9f2c41d07a6b3e55:0b5ec1f2:k", "1:5:9f2c41d07a6b3e55:" TOKEN_A,
 	    /* The key. */
-	    "1:9f2c41d07a6b3e55:" TOKEN_A ":", "1:9f2c41d07a6b3e55:" TOKEN_A ":%",
-	    "1:9f2c41d07a6b3e55:" TOKEN_A ":%4", "1:9f2c41d07a6b3e55:" TOKEN_A ":%4g",
-	    "1:9f2c41d07a6b3e55:" TOKEN_A ":%00", "1:9f2c41d07a6b3e55:" TOKEN_A ":a%00b",
-	    "1:9f2c41d07a6b3e55:" TOKEN_A ":\x01", "1:9f2c41d07a6b3e55:" TOKEN_A ":\xff",
-	    "1:9f2c41d07a6b3e55:" TOKEN_A ":a\x7f"};
+	    "1:5:9f2c41d07a6b3e55:" TOKEN_A ":", "1:5:9f2c41d07a6b3e55:" TOKEN_A ":%",
+	    "1:5:9f2c41d07a6b3e55:" TOKEN_A ":%4", "1:5:9f2c41d07a6b3e55:" TOKEN_A ":%4g",
+	    "1:5:9f2c41d07a6b3e55:" TOKEN_A ":%00", "1:5:9f2c41d07a6b3e55:" TOKEN_A ":a%00b",
+	    "1:5:9f2c41d07a6b3e55:" TOKEN_A ":\x01", "1:5:9f2c41d07a6b3e55:" TOKEN_A ":\xff",
+	    "1:5:9f2c41d07a6b3e55:" TOKEN_A ":a\x7f"};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		tap_case("nonsense counts for nothing: '%s'", rows[i]);
 		held.count = 5;
@@ -153,7 +158,7 @@ test_nonsense(void)
 	}
 
 	tap_case("a key that is too long counts for nothing, one of the longest does");
-	int head = sprintf(text, "1:-:%s:", TOKEN_A);
+	int head = sprintf(text, "1:5:-:%s:", TOKEN_A);
 	memset(text + head, 'k', KEY_SIZE);
 	text[head + KEY_SIZE] = '\0';
 	CHECK(!held_parse(&held, text));

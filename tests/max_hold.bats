@@ -201,6 +201,14 @@ state_is_not() {
 	[[ "$(redis GET lock:job)" == 'dlock!done:'* ]]
 }
 
+@test "--max-hold: the shortest there is" {
+	local limit
+	for limit in 1ms 0.000000001; do
+		run -124 dlock --max-hold "$limit" job sleep 60
+		free job
+	done
+}
+
 @test "--max-hold bounds a run without a lock" {
 	run -124 dlock -S unix://"$WORK/nobody" --if-unreachable run --max-hold 300ms job sleep 60
 	assert_line "dlock: the command of 'job' ran for its --max-hold of 0.300s: it has been ended"

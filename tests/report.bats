@@ -173,11 +173,12 @@ waiting() {
 @test "--report: one line each when kill -9 hits OUTER, RUNNER or neither at random moments of the end" {
 	local i victim
 	for i in 1 2 3 4 5 6 7 8 9 10; do
-		rm -f r
-		start_dlock --report r job sleep 0.3
-		wait_until 2s runner_is_there
+		rm -f r go
+		start_dlock --report r job sh -c 'until [ -e go ]; do sleep 0.01; done'
+		wait_until 2s running "$OUTER"
 		case $((i % 3)) in 0) victim=$OUTER ;; 1) victim=$RUNNER ;; 2) victim= ;; esac
-		sleep "0.2$((50 + RANDOM % 50))"
+		touch go
+		sleep "0.0$((10 + RANDOM % 30))"
 		[ -z "$victim" ] || kill -KILL "$victim" 2>/dev/null || true
 		wait_until 3s no_marked_dlock
 		report 'r["outcome"] in ("ran", "lost", "interrupted")'
@@ -187,6 +188,35 @@ waiting() {
 
 runner_is_there() {
 	RUNNER=$(runner_of "$OUTER")
+}
+
+@test "--report: RUNNER killed between its last word and its report: OUTER has both, with that status" {
+	local how
+	for how in 'exit 3' 'kill -USR1 $$'; do
+		rm -f r
+		DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=slow-report=1500 start_dlock --report r job sh -c "touch up; $how"
+		wait_until 3s runner_is_there
+		wait_until 2s test -e up
+		wait_until 2s free job # it has been released, the last word is noted
+		sleep 0.2
+		no_report
+		kill -KILL "$RUNNER"
+		exit_status_of "$OUTER" 1s
+		case $how in
+		exit*) [ "$STATUS" -eq 3 ] && report 'r["outcome"] == "ran" and r["status"] == 3' ;;
+		*) [ "$STATUS" -eq $((128 + $(kill -l USR1))) ] && report 'r["outcome"] == "ran" and r["signal"] == "USR1"' ;;
+		esac
+		rm up
+	done
+}
+
+@test "--report: OUTER killed at that moment: RUNNER reports, once" {
+	DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=slow-report=700 start_dlock --report r job sh -c "touch up; exit 3"
+	wait_until 2s test -e up
+	wait_until 2s free job
+	kill -KILL "$OUTER"
+	wait_until 3s no_marked_dlock
+	report 'r["outcome"] == "ran" and r["fence"]'
 }
 
 @test "--report: any bytes in NAME and label: valid JSON, and as messages show them" {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "exits.h"
+#include "run/testing.h"
 
 void
 verdict_set(struct job *job, enum report_outcome outcome, const char *reason)
@@ -85,5 +86,7 @@ verdict_report_end(struct job *job, const struct message *last_word)
 		status = REPORT_NO_STATUS;
 	atomic_store(&job->channel.page->outcome, (int)job->outcome);
 	atomic_store(&job->channel.page->last_word, channel_pack(last_word));
+	if (testing_number("slow-report") > 0)
+		usleep((useconds_t)testing_number("slow-report") * 1000);
 	write_report(job, status, number);
 }

@@ -166,12 +166,19 @@ reader_reset(struct link_reader *reader)
 	return 0;
 }
 
-int
-reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct problem *why)
+/* Of what follows the bytes already there. */
+static void
+keep_head(struct link_reader *reader, const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length && reader->unanswered + i < sizeof reader->head; i++)
 		reader->head[reader->unanswered + i] = bytes[i];
 	reader->unanswered += length;
+}
+
+int
+reader_feed(struct link_reader *reader, const char *bytes, size_t length, struct problem *why)
+{
+	keep_head(reader, bytes, length);
 	if (reader->unanswered > LINK_MAX_ANSWER) {
 		problem_set(why, "the server's answer is longer than %d bytes", LINK_MAX_ANSWER);
 		return -1;
@@ -222,7 +229,9 @@ reader_next(struct link_reader *reader, const struct reply **reply, struct probl
 	}
 	if (object == NULL)
 		return 0;
-	reader->unanswered = reader->hiredis->len - reader->hiredis->pos;
+	reader->unanswered = 0;
+	keep_head(reader, reader->hiredis->buf + reader->hiredis->pos,
+	    reader->hiredis->len - reader->hiredis->pos);
 	*reply = object;
 	return 1;
 }

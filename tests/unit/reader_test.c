@@ -186,6 +186,15 @@ test_strangers(void)
 		CHECK_INT(reader_next(reader, &reply, &why), -1);
 		CHECK_HAS(why.text, strangers[i].why);
 		CHECK_HAS(why.text, "no Redis");
+
+		tap_case("also right behind an answer: %.5s", strangers[i].bytes);
+		CHECK_INT(reader_reset(reader), 0);
+		char both[64];
+		int used = snprintf(both, sizeof both, "+OK\r\n%s", strangers[i].bytes);
+		CHECK_INT(reader_feed(reader, both, (size_t)used, &why), 0);
+		CHECK_INT(reader_next(reader, &reply, &why), 1);
+		CHECK_INT(reader_next(reader, &reply, &why), -1);
+		CHECK_HAS(why.text, strangers[i].why);
 		reader_free(reader);
 	}
 }

@@ -4,12 +4,14 @@
 /* run/held: any text as DLOCK_HELD, against a regular expression of what is taken. */
 #include "run/held.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <regex.h>
 
 #include "fuzz.h"
 
-#define ENTRY "[1-9][0-9]*:(-|[0-9a-f]{16}):[0-9a-f-]{36}:([]!-$&-[\\^-~]|%[0-9A-Fa-f]{2})+"
+#define ENTRY                                                                                      \
+	"[1-9][0-9]*:[1-9][0-9]*:(-|[0-9a-f]{16}):[0-9a-f-]{36}:([]!-$&-[\\^-~]|%[0-9A-Fa-f]{2})+"
 #define TEXT "^" ENTRY "( " ENTRY ")*$"
 #define REGEX_TEXT_MAX 400 /* longer ones take the library too long */
 
@@ -27,13 +29,18 @@ has_the_form(const char *text)
 	return regexec(&regex, text, 0, NULL, 0) == 0;
 }
 
-/* A pid beyond a pid_t, a key with a NUL, or anything that needs more than REGEX_TEXT_MAX bytes. */
+/* A pid beyond a pid_t, a start beyond 64 bits, a key with a NUL, or anything that needs more than REGEX_TEXT_MAX bytes. */
 static bool
 has_an_excuse(const char *text)
 {
 	for (const char *at = text; at != NULL; at = strchr(at, ' ')) {
 		at += *at == ' ';
-		if (strtoll(at, NULL, 10) > INT_MAX)
+		char *end;
+		if (strtoll(at, &end, 10) > INT_MAX)
+			return true;
+		errno = 0;
+		strtoll(*end == ':' ? end + 1 : end, NULL, 10);
+		if (errno == ERANGE)
 			return true;
 	}
 	return strstr(text, "%00") != NULL;
@@ -65,6 +72,7 @@ check_round_trip(void)
 	FUZZ_CHECK(again.count == held.count);
 	for (int i = 0; i < held.count; i++) {
 		FUZZ_CHECK(again.entries[i].runner == held.entries[i].runner);
+		FUZZ_CHECK(again.entries[i].started_cs == held.entries[i].started_cs);
 		FUZZ_CHECK(strcmp(again.entries[i].address, held.entries[i].address) == 0);
 		FUZZ_CHECK(strcmp(again.entries[i].token, held.entries[i].token) == 0);
 		FUZZ_CHECK(strcmp(again.entries[i].key, held.entries[i].key) == 0);

@@ -48,7 +48,7 @@ acquire_again() {
 	start_dlock -vv --ttl 2s job "${RUN[@]}"
 	wait_until 2s struck "$1"
 	# Where the failure shows itself dlock has asked again by now.
-	[ "$1" = cut ] || [ "$1" = end ] || [ ! -e ran ]
+	[[ $1 = @(cut|end|orphan) ]] || [ ! -e ran ]
 	if [ "$1" = freeze ]; then
 		# Until it has given up that connection, so that the server executes both.
 		wait_until 2s closed_connections 1
@@ -84,6 +84,10 @@ acquire_again() {
 
 @test "acquire, held up on its way until all is over: it takes nothing (R57)" {
 	acquire_again keep
+}
+
+@test "acquire, held up in a middle box that resets the connection, arriving when all is over: it takes nothing (R57)" {
+	acquire_again orphan
 }
 
 @test "acquire, the server frozen for longer than the limit: the same (R57)" {
@@ -195,6 +199,10 @@ asked_more_than() {
 	waiter_never freeze
 }
 
+@test "-n, each acquire held up in a middle box that resets its connection: the same (R57)" {
+	acquire_never orphan
+}
+
 @test "-n, the server frozen before it was connected to: 69 within --connect-timeout, nothing taken when it wakes (R57)" {
 	kill -STOP "$REDIS_PID"
 	start_clock
@@ -212,6 +220,19 @@ asked_more_than() {
 	assert_between 900 1500 "$(clock_ms)" "milliseconds until dlock gave up, T/3"
 	kill -CONT "$REDIS_PID"
 	absent_for 500
+	[ ! -e ran ]
+}
+
+@test "-w runs out after an acquire that a middle box holds up, another has the lock meanwhile: it takes nothing (R57)" {
+	watch_all
+	strike_next ACQUIRE orphan
+	redis SET lock:job another PX 60000 >/dev/null
+	start_dlock -vv --ttl 30s -w 500ms job "${RUN[@]}"
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 75 ]
+	redis DEL lock:job >/dev/null
+	end_failure orphan
+	absent_for 300
 	[ ! -e ran ]
 }
 

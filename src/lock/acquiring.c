@@ -81,21 +81,20 @@ undo(struct lock *lock)
 	lock_ask(lock, STORE_RELEASE, lock->release_until);
 }
 
-/* Ends acquiring for the reason given; undoes first what may have been done, for `limit_ns` at
- * most. */
 static void
-leave(struct lock *lock, enum outcome failure, int64_t limit_ns, struct instant now)
+leave_within(struct lock *lock, enum outcome failure, struct instant until, struct instant now)
 {
 	lock->failure = failure;
-	if (!lock->in_doubt && !lock->busy) {
-		lock_fail(lock, failure, now);
-		return;
-	}
 	lock->state = LOCK_LEAVING;
 	lock->rest_ns = 0;
 	lock->failures = 0;
-	lock->release_until = instant_plus(now, limit_ns);
-	undo(lock);
+	lock->release_until = until;
+	if (lock->in_doubt || lock->busy)
+		undo(lock);
+	else if (lock->ghost_until.ns > now.ns && lock->ghost_until.ns < until.ns)
+		lock->due = lock->ghost_until;
+	else
+		lock_fail(lock, failure, now);
 }
 
 /* What is only under way is undone by the request behind it on the same connection: that was sent,
@@ -104,6 +103,17 @@ static int64_t
 leave_limit(const struct lock *lock)
 {
 	return lock->in_doubt ? lease_request_limit(&lock->settings.terms) : LOCK_LEAVE_LIMIT;
+}
+
+/* Ends acquiring for the reason given; undoes first what may have been done, within limit_ns. While
+ * a ghost may come that is not the end: it is undone, or found to have been refused, afterwards. */
+static void
+leave(struct lock *lock, enum outcome failure, int64_t limit_ns, struct instant now)
+{
+	struct instant until = instant_plus(now, limit_ns);
+	if (lock->ghost_until.ns > now.ns)
+		until = instant_plus(lock->ghost_until, lease_request_limit(&lock->settings.terms));
+	leave_within(lock, failure, until, now);
 }
 
 /* The time of a try is over. */
@@ -124,7 +134,7 @@ void
 lock_give_up(struct lock *lock, struct instant now)
 {
 	if (lock->state == LOCK_ASKING || lock->state == LOCK_WAITING) {
-		leave(lock, OUTCOME_HELD, LOCK_LEAVE_LIMIT, now);
+		leave_within(lock, OUTCOME_HELD, instant_plus(now, LOCK_LEAVE_LIMIT), now);
 	} else if (lock->state == LOCK_LEAVING) {
 		lock->release_until =
 		    instant_earlier(lock->release_until, instant_plus(now, LOCK_LEAVE_LIMIT));
@@ -145,7 +155,11 @@ lock_on_undo_answer(struct lock *lock, const struct store_answer *answer)
 	case OUTCOME_LOST:
 	case OUTCOME_HELD:
 	case OUTCOME_DENIED:
-		lock_fail(lock, lock->failure, answer->received_at);
+		if (lock->ghost_until.ns > answer->received_at.ns &&
+		    lock->ghost_until.ns < lock->release_until.ns)
+			lock->due = lock->ghost_until;
+		else
+			lock_fail(lock, lock->failure, answer->received_at);
 		return;
 	case OUTCOME_UNREACHABLE:
 	case OUTCOME_REFUSED:
@@ -205,7 +219,7 @@ wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	lock->in_doubt = false;
 	lock_end_trouble(lock);
 	if (now.ns >= end.ns) {
-		lock_fail(lock, OUTCOME_HELD, now);
+		leave(lock, OUTCOME_HELD, LOCK_LEAVE_LIMIT, now);
 		return;
 	}
 	/* Between half and the whole of a pause that grows to 1 s, but not past the expiry of the
@@ -228,8 +242,12 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	struct instant now = answer->received_at;
 	bool refused = answer->outcome == OUTCOME_REFUSED || answer->outcome == OUTCOME_DENIED;
 	lock_count_failure(lock, answer);
-	if (answer->outcome == OUTCOME_UNKNOWN)
+	if (answer->outcome == OUTCOME_UNKNOWN) {
+		/* Its not-after: when its connection failed before that, it may be on its way yet. */
 		lock->in_doubt = true;
+		lock->ghost_until =
+		    instant_plus(answer->sent_at, lease_request_limit(&lock->settings.terms));
+	}
 	if (answer->outcome == OUTCOME_DENIED || (!lock->contacted && !lock->in_doubt) ||
 	    (!lock->contacted && refused)) {
 		leave(lock, answer->outcome, leave_limit(lock), now);

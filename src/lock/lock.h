@@ -18,7 +18,11 @@
  *
  * What it promises: an answer that was lost is never taken for a grant (it asks again with the
  * same token); a lost lock is never recreated; a late confirmation revives nothing; after FAILED
- * nothing of ours is left at the server, as far as the server can be told. */
+ * nothing of ours is left at the server, as far as the server can be told.
+ *
+ * A ghost is an acquire that was held up on its way when its connection was reset: it would take the
+ * lock for nobody. It carries the server time after which it does nothing (T/6, 2 s at most); until
+ * then neither FAILED nor RELEASED is reached but by a signal. */
 #ifndef DLOCK_LOCK_LOCK_H
 #define DLOCK_LOCK_LOCK_H
 
@@ -84,8 +88,9 @@ struct lock {
 	struct instant touched_at;  /* of the last one that touched the siblings */
 	char fence[24];
 
-	bool contacted;               /* the server has answered once */
-	bool in_doubt;                /* an acquire may have been executed unseen */
+	bool contacted;             /* the server has answered once */
+	bool in_doubt;              /* an acquire may have been executed unseen */
+	struct instant ghost_until; /* until then a lost acquire may still arrive and be granted */
 	struct instant trouble_since; /* the first failure of the present row of them */
 	unsigned int failures;        /* in that row */
 	struct instant tried_at;      /* the last renewal that was begun */
@@ -105,6 +110,7 @@ struct lock {
 	struct instant release_until; /* RELEASING, LEAVING: when it is given up */
 	int64_t rest_ns;
 	bool release_in_doubt;
+	bool given_back; /* RELEASING: done, but for a ghost */
 	enum lock_release released;
 };
 

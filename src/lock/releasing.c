@@ -37,18 +37,42 @@ lock_end_release(struct lock *lock, enum lock_release released, struct instant n
 	lock_change(lock, LOCK_RELEASED, now);
 }
 
+/* It is free, or as good as free. But while an acquire of ours that was lost may still arrive it would
+ * be taken for a holder that does not exist: so it is released once more when that time is over. */
+static void
+end_confirmed(struct lock *lock, struct instant now)
+{
+	if (lock->rest_ns > 0 || lock->ghost_until.ns <= now.ns) {
+		lock_end_release(lock, RELEASE_CONFIRMED, now);
+		return;
+	}
+	lock->given_back = true;
+	lock->release_in_doubt = true;
+	lock->due = lock->ghost_until;
+	lock->release_until =
+	    instant_plus(lock->ghost_until, lease_request_limit(&lock->settings.terms));
+}
+
+static void
+end_unconfirmed(struct lock *lock, struct instant now)
+{
+	lock_end_release(lock, lock->given_back ? RELEASE_CONFIRMED : RELEASE_UNCONFIRMED, now);
+}
+
 void
 lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
 {
 	struct instant now = answer->received_at;
 	switch (answer->outcome) {
 	case OUTCOME_OK:
-		lock_end_release(lock, RELEASE_CONFIRMED, now);
+		end_confirmed(lock, now);
 		return;
 	case OUTCOME_LOST:
 		/* After a release whose answer was lost, "gone" is what that release did. */
-		lock_end_release(lock,
-		    lock->release_in_doubt ? RELEASE_CONFIRMED : RELEASE_FOUND_LOST, now);
+		if (lock->release_in_doubt)
+			end_confirmed(lock, now);
+		else
+			lock_end_release(lock, RELEASE_FOUND_LOST, now);
 		return;
 	case OUTCOME_UNKNOWN:
 		lock->release_in_doubt = true;
@@ -62,7 +86,7 @@ lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
 	lock_count_failure(lock, answer);
 	struct instant next = instant_plus(now, lock_retry_pause(lock));
 	if (next.ns >= lock->release_until.ns)
-		lock_end_release(lock, RELEASE_UNCONFIRMED, now);
+		end_unconfirmed(lock, now);
 	else
 		lock->due = next;
 }
@@ -73,7 +97,7 @@ lock_tick_releasing(struct lock *lock, struct instant now)
 	if (instant_reached(lock->release_until, now)) {
 		lock->store->operations->close(lock->store);
 		lock->busy = false;
-		lock_end_release(lock, RELEASE_UNCONFIRMED, now);
+		end_unconfirmed(lock, now);
 	} else if (!lock->busy) {
 		lock->due = lock->release_until;
 		lock_ask(lock, STORE_RELEASE, lock->release_until);

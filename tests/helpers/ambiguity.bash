@@ -13,6 +13,8 @@
 #   drop, half, cut, end, late   the server has executed it; its answer is lost, or half of it comes
 #                                and then silence, or a RST, or an orderly end, or it comes too late
 #   keep                         the request itself is held up on its way
+#   orphan                       the same, and dlock's connection is reset: it arrives when dlock has
+#                                long gone on
 #   freeze                       the server stands still when it comes, and executes it later
 #
 # shellcheck disable=SC2034 # variables are for the caller
@@ -78,7 +80,7 @@ connections() {
 not_used_again() {
 	awk '
 		$4 == "!closed" { closed[$2] = 1; next }
-		$4 ~ /^!(cut|end)$/ { closed[$2] = 1 }
+		$4 ~ /^!(cut|end|orphan)$/ { closed[$2] = 1 }
 		$4 ~ /^!/ { struck[$2] = $4; next }
 		$2 in struck { print "connection " $2 " was used again after " struck[$2] ": " $0; bad = 1 }
 		END {

@@ -27,7 +27,7 @@ contend() {
 
 # One failure after the other, at whatever request comes next.
 disturb() {
-	local phases=(ACQUIRE ACQUIRE RENEW RELEASE RELEASE CLIENT) failures=(drop half cut end late keep freeze)
+	local phases=(ACQUIRE ACQUIRE RENEW RELEASE RELEASE CLIENT) failures=(drop half cut end late keep orphan freeze)
 	local failure
 	while [ "$(now_ms)" -lt "$1" ]; do
 		failure=${failures[RANDOM % ${#failures[@]}]}

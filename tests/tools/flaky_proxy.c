@@ -23,7 +23,7 @@
  *     pass               all is well again; what was held back is delivered now
  *
  * and, for `on` and `every`, what befalls the one connection that the request came on; the request
- * itself reaches the server, but for `keep`:
+ * itself reaches the server, but for the last two:
  *
  *     here drop          its answers are thrown away from now on, and it stays open
  *     here half          its next answer comes to the half, and then nothing
@@ -31,6 +31,7 @@
  *     here end           instead of its next answer comes an orderly end
  *     here delay MS      its answers come MS later
  *     here keep          its requests are held back, answers are not, until `pass`
+ *     here orphan        the same, and the client gets a RST at once
  *
  * LOG gets a line for each piece of request that arrives: the BOOTTIME in nanoseconds, the number of
  * the connection, how many bytes, the name of its first command or of dlock's script; a line `... 0
@@ -43,24 +44,13 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "proxy_fault.h"
 #include "proxy_half.h"
 #include "proxy_request.h"
 #include "proxy_sockets.h"
 #include "stop_process.h"
 
 #define MAX_PAIRS 64
-
-enum fault {
-	FAULT_NONE,
-	FAULT_DROP,
-	FAULT_HALF,
-	FAULT_CUT,
-	FAULT_END,
-	FAULT_DELAY,
-	FAULT_KEEP,
-};
-
-static const char *const fault_names[] = {"", "drop", "half", "cut", "end", "delay", "keep"};
 
 struct pair {
 	long number;
@@ -113,7 +103,6 @@ pair_open(void)
 static void
 pair_close(int i, bool reset)
 {
-	struct linger at_once = {1, 0};
 	struct pair *pair = pairs[i];
 
 	while (pair->up.first != NULL)
@@ -121,8 +110,9 @@ pair_close(int i, bool reset)
 	while (pair->down.first != NULL)
 		half_drop_first(&pair->down);
 	if (reset)
-		setsockopt(pair->up.from, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-	close(pair->up.from);
+		reset_by_close(pair->up.from);
+	else if (pair->up.from >= 0)
+		close(pair->up.from);
 	close(pair->up.to);
 	free(pair);
 	pairs[i] = NULL;
@@ -155,11 +145,11 @@ strike(struct pair *pair, const char *what)
 {
 	size_t kind;
 
-	for (kind = FAULT_DROP; kind <= FAULT_KEEP; kind++) {
+	for (kind = FAULT_DROP; kind <= FAULT_ORPHAN; kind++) {
 		if (strncmp(what, fault_names[kind], strlen(fault_names[kind])) == 0)
 			break;
 	}
-	if (kind > FAULT_KEEP) {
+	if (kind > FAULT_ORPHAN) {
 		fprintf(stderr, "flaky_proxy: unknown fault '%s'\n", what);
 		return;
 	}
@@ -167,6 +157,11 @@ strike(struct pair *pair, const char *what)
 	if (pair->fault == FAULT_DELAY)
 		pair->delay_ns = atoll(what + 6) * 1000000LL;
 	log_line(pair, 0, "!", fault_names[kind]);
+	if (pair->fault == FAULT_ORPHAN) {
+		reset_by_close(pair->up.from);
+		pair->up.from = pair->down.to = -1;
+		pair->up.ended = true;
+	}
 }
 
 static void
@@ -247,7 +242,7 @@ pair_read_request(int i)
 		mode.answer[0] = '\0';
 		return;
 	}
-	half_queue(&pair->up, data, (size_t)len, pair->fault == FAULT_KEEP ? HELD_BACK : 0);
+	half_queue(&pair->up, data, (size_t)len, pair->fault >= FAULT_KEEP ? HELD_BACK : 0);
 }
 
 static void
@@ -278,6 +273,7 @@ pair_read_answer(int i)
 	case FAULT_NONE:
 	case FAULT_DELAY:
 	case FAULT_KEEP:
+	case FAULT_ORPHAN:
 		break;
 	}
 	if (!mode.drop)

@@ -92,4 +92,16 @@ dial(const char *target)
 	return -1;
 }
 
+/* The other side gets a RST. */
+static inline void
+reset_by_close(int fd)
+{
+	struct linger at_once = {1, 0};
+
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+	close(fd);
+}
+
 #endif

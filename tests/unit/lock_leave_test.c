@@ -7,13 +7,14 @@
 
 static struct bench bench;
 
-/* -n, the answers to both acquires lost: the release that undoes them is under way. */
+/* -n, neither acquire answered in time: the release that undoes them is under way. */
 static void
 leave_in_doubt(void)
 {
 	bench_acquire(&bench, 30 * S, 0);
+	bench_pass(&bench, 2 * S);
 	bench_answer(&bench, OUTCOME_UNKNOWN);
-	bench_pass(&bench, 0);
+	bench_pass(&bench, 2 * S);
 	bench_answer(&bench, OUTCOME_UNKNOWN);
 	CHECK(bench_is_asked(&bench, STORE_RELEASE));
 	CHECK_INT(bench.lock.state, LOCK_LEAVING);
@@ -146,10 +147,94 @@ test_again(void)
 	CHECK_TEXT(bench.lock.problem.text, "the first reason");
 }
 
+/* A connection that failed before the answer's limit leaves an acquire that may still arrive, until
+ * the server time that it carries. */
+static void
+test_ghost(void)
+{
+	tap_case("-n: undone at once, and once more when no ghost can come any longer");
+	bench_acquire(&bench, 30 * S, 0);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 100 * MS);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 10 * MS);
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
+	bench_pass(&bench, 1990 * MS - 100 * MS - 1);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
+	bench_pass(&bench, 1);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+	bench_answer(&bench, OUTCOME_LOST);
+	check_failed(OUTCOME_UNREACHABLE);
+
+	tap_case("-n: another has it, but the ghost may come when that one has gone");
+	bench_acquire(&bench, 30 * S, 0);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 10 * MS);
+	bench_answer_held(&bench, 20 * S);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_pass(&bench, 1990 * MS);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
+	bench_answer_lost(&bench, false);
+	check_failed(OUTCOME_HELD);
+	CHECK_TEXT(bench.lock.holder.token, "another");
+
+	tap_case("a signal does not wait for ghosts");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 10 * MS);
+	bench_answer_held(&bench, 20 * S);
+	lock_give_up(&bench.lock, bench.now);
+	check_failed(OUTCOME_HELD);
+
+	tap_case("a holder that releases before that time releases once more");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.state, LOCK_HELD);
+	lock_release(&bench.lock, bench.now, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.state, LOCK_RELEASING);
+	bench_pass(&bench, 2 * S - 1);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
+	bench_pass(&bench, 1);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+	bench_answer_lost(&bench, true);
+	CHECK_INT(bench.lock.state, LOCK_RELEASED);
+	CHECK_INT(bench.lock.released, RELEASE_CONFIRMED);
+
+	tap_case("and has released it, also when the second one is not answered");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	bench_answer(&bench, OUTCOME_UNKNOWN);
+	bench_pass(&bench, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	lock_release(&bench.lock, bench.now, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	bench_pass(&bench, 4 * S);
+	CHECK_INT(bench.lock.state, LOCK_RELEASED);
+	CHECK_INT(bench.lock.released, RELEASE_CONFIRMED);
+
+	tap_case("a later release, and one that keeps the lock for a while, are as ever");
+	for (int i = 0; i < 2; i++) {
+		bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+		bench_answer(&bench, OUTCOME_UNKNOWN);
+		bench_pass(&bench, 0);
+		bench_answer(&bench, OUTCOME_OK);
+		if (i == 0)
+			bench_pass(&bench, 2 * S);
+		lock_release(&bench.lock, bench.now, i == 0 ? 0 : 60 * S);
+		bench_answer(&bench, OUTCOME_OK);
+		CHECK_INT(bench.lock.state, LOCK_RELEASED);
+	}
+}
+
 int
 main(void)
 {
 	test_patience();
 	test_again();
+	test_ghost();
 	return tap_end();
 }

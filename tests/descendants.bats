@@ -214,6 +214,20 @@ lingers() {
 	free job
 }
 
+@test "--descendants wait: in the background, what is left reads the terminal: the job stops, fg resumes it (S46)" {
+	printf 'sleep 0.2\n(touch reading; read x </dev/tty; echo "got <$x>") &\nexit 7\n' >worker
+	export PS1='ready> ' HISTFILE='' TERM=dumb
+	start "$TOOLS/ptyrun" "$WORK/how" 'expect:ready> ' \
+		'send:"$DLOCK" --descendants wait job bash worker &\n' 'expect:ready> ' \
+		'run:i=0; until [ -e reading ] || [ $i -gt 300 ]; do i=$((i+1)); sleep 0.01; done; sleep 0.5' \
+		'send:jobs\n' 'expect:Stopped' 'expect:ready> ' 'send:fg\n' 'run:sleep 0.5' 'send:hello\n' \
+		'expect:got <hello>' 'expect:ready> ' 'send:exit 0\n' end \
+		-- bash --norc --noprofile -i >screen 2>error
+	exit_status_of "$STARTED" 60s
+	[ "$STATUS" -eq 0 ] || fail "$(<error)"$'\n'"$(<screen)"
+	free job
+}
+
 @test "--descendants wait: one by one they are seen to end, also behind a stopped RUNNER" {
 	leave_three
 	start_dlock -t 2s -k 100ms --descendants wait job sh leaver

@@ -45,8 +45,9 @@ help_print(void)
 	    "COMMAND finds DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN and DLOCK_FENCE in its environment.\n"
 	    "Exit status: COMMAND's; 75 not had in time; 79 lost while COMMAND ran; 69 server "
 	    "unreachable\n"
-	    "or refusing; 77 access denied; 64 usage; 78 configuration; 71 system; 126, 127 no "
-	    "COMMAND.\n"
+	    "or refusing; 77 access denied; 124 --max-hold ran out; 64 usage; 78 configuration; "
+	    "71 system;\n"
+	    "126, 127 no COMMAND.\n"
 	    "The server is -S, else DLOCK_SERVER, else REDIS_URL, else the config file's. See dlock(1).\n",
 	    stdout);
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : -1;

@@ -10,6 +10,14 @@
 #include "job/keeper.h"
 #include "run/proc.h"
 
+/* That the job is suspended no stop of COMMAND tells OUTER any more, when COMMAND has ended. */
+static void
+tell_stop(struct job *job, int number)
+{
+	const struct message stopped = {.kind = MESSAGE_STOPPED, .number = number};
+	channel_send(job->channel_watch.fd, &stopped);
+}
+
 /* When COMMAND has ended, what it has left and is waited for stands in its place. */
 static void
 pass_on(struct job *job, int number, bool group_has_it)
@@ -20,10 +28,8 @@ pass_on(struct job *job, int number, bool group_has_it)
 		return;
 	}
 	command_signal_left(&job->command, number, group_has_it);
-	/* No stop of COMMAND will tell OUTER any more that the job is suspended. */
-	const struct message stopped = {.kind = MESSAGE_STOPPED, .number = number};
 	if (number == SIGTSTP)
-		channel_send(job->channel_watch.fd, &stopped);
+		tell_stop(job, number);
 }
 
 static void
@@ -72,6 +78,8 @@ on_keeper_signals(void *context, short revents)
 	while (signals_read(job->settings->signals, &number, &code, &sender)) {
 		if (number == SIGCHLD)
 			command_reap(&job->command, clock_now());
+		else if (job->stage == STAGE_LINGERING && (number == SIGTTIN || number == SIGTTOU))
+			tell_stop(job, number); /* it was for the whole group */
 		else if (!is_own_business(number, code))
 			see_signal(job, FORWARD_BY_RUNNER, number, code, sender);
 	}

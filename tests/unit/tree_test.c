@@ -262,32 +262,6 @@ test_reap(void)
 	CHECK_INT(reaped.count, 2);
 }
 
-/* -- passing on ------------------------------------------------------------------------------- */
-
-static void
-test_pass_on(void)
-{
-	tap_case("what is passed on reaches all once, and who is stopped stays so");
-	struct tree tree = new_tree();
-	pid_t child = forks_child(have_both);
-	pid_t stray = forks_notes->stray;
-	CHECK_INT(tree_pass_on(&tree, getpid(), SIGSTOP, false), 3);
-	CHECK(forks_wait_state(child, 'T') && forks_wait_state(stray, 'T'));
-	CHECK_INT(tree_pass_on(&tree, getpid(), SIGUSR1, false), 3);
-	poll(NULL, 0, 20);
-	CHECK(forks_wait_state(child, 'T') && forks_wait_state(stray, 'T'));
-	CHECK(sweep_all(&tree));
-
-	tap_case("what the group has is passed on only to who has left it");
-	tree = new_tree();
-	child = forks_child(have_both);
-	stray = forks_notes->stray;
-	CHECK_INT(tree_pass_on(&tree, getpid(), SIGTERM, true), 1);
-	CHECK(forks_wait_state(stray, 'Z'));
-	CHECK(forks_is_alive(child) && forks_is_alive(forks_notes->grandchild));
-	CHECK(sweep_all(&tree));
-}
-
 /* -- signal ----------------------------------------------------------------------------------- */
 
 static void
@@ -414,7 +388,6 @@ main(void)
 	test_bystanders();
 	test_reap();
 	test_signal();
-	test_pass_on();
 	test_pidfd();
 	test_without_proc();
 	return tap_end();

@@ -331,6 +331,21 @@ scripts_run() {
 	asked 79 'cannot be asked from here (is this another network namespace?)'
 }
 
+@test "--held: where RUNNER may not listen COMMAND runs all the same, and cannot ask" {
+	local deaf=(env LD_PRELOAD="$TOOLS/no_listening_preload.so")
+	export ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	run -0 --separate-stderr "${deaf[@]}" "$DLOCK" -v L sh -c 'echo "$DLOCK_HELD"'
+	assert_output --regexp '^[0-9]+:[0-9]+:-:[0-9a-f-]{36}:lock:L$'
+	[[ $stderr == *"dlock: --held cannot ask about 'L': Permission denied"* ]]
+	run --separate-stderr "${deaf[@]}" "$DLOCK" L "$DLOCK" --held
+	asked 79 'cannot be asked'
+	run --separate-stderr "${deaf[@]}" "$DLOCK" L "$DLOCK" L true
+	asked 75 'is held by the dlock above'
+	run --separate-stderr "${deaf[@]}" "$DLOCK" L "$DLOCK" --reentrant L touch ran
+	asked 79 'cannot be asked'
+	[ ! -e ran ]
+}
+
 @test "--held: the same statuses with stdout, stdin or stderr closed" {
 	run -0 "$DLOCK" L sh -c '"$DLOCK" --held >&-; echo $?; "$DLOCK" --held <&- >&- 2>&-; echo $?'
 	assert_output $'0\n0'

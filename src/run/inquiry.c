@@ -170,16 +170,23 @@ take_any_name(int fd)
 	return bind(fd, (const struct sockaddr *)&none, sizeof none.sun_family);
 }
 
+/* Finds RUNNER among the ancestors of this process. */
+static bool
+find_above(const struct held_entry *entry, struct process *process)
+{
+	if (!descent_is_below(getpid(), entry->runner) ||
+	    !proc_read(proc_listed(entry->runner), process))
+		return false;
+	int64_t started_cs = (int64_t)process->started * 100 / sysconf(_SC_CLK_TCK);
+	int64_t later_cs = entry->started_cs - started_cs;
+	return later_cs >= 0 && later_cs <= NOTED_WITHIN_CS;
+}
+
 bool
 inquiry_runner_is_above(const struct held_entry *entry)
 {
 	struct process process;
-	if (!descent_is_below(getpid(), entry->runner) ||
-	    !proc_read(proc_listed(entry->runner), &process))
-		return false;
-	int64_t started_cs = (int64_t)process.started * 100 / sysconf(_SC_CLK_TCK);
-	int64_t later_cs = entry->started_cs - started_cs;
-	return later_cs >= 0 && later_cs <= NOTED_WITHIN_CS;
+	return find_above(entry, &process);
 }
 
 /* A RUNNER that somebody stopped would continue itself, at its next renewal. A queued CONT is told
@@ -188,7 +195,8 @@ static void
 wake_runner(const struct held_entry *entry)
 {
 	const union sigval nothing = {.sival_int = 0};
-	if (inquiry_runner_is_above(entry))
+	struct process process;
+	if (find_above(entry, &process) && process.stopped)
 		sigqueue(entry->runner, SIGCONT, nothing);
 }
 

@@ -133,7 +133,7 @@ take_step(struct walk *walk)
 		answer(walk);
 		return "answer";
 	}
-	switch (tap_random_below(&walk->random, 12)) {
+	switch (tap_random_below(&walk->random, 13)) {
 	case 0:
 		bench->now = instant_plus(bench->now, some_time(walk));
 		return "time";
@@ -151,6 +151,9 @@ take_step(struct walk *walk)
 			lock_release(lock, bench->now, one_in(walk, 2) ? 0 : 5 * S);
 		}
 		return "release";
+	case 4:
+		lock_confirm(lock, bench->now);
+		return "confirm";
 	default:
 		wake(walk);
 		return "wake";

@@ -93,7 +93,7 @@ units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
 fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
-.PHONY: all print-flags tools unit fuzz-programs built check check-unit check-bats check-sanitized \
+.PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized \
 	check-fuzz check-long fuzz lint format \
 	sanitize matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
@@ -184,6 +184,7 @@ $(BUILD)/flags: force
 
 tools: $(programs) $(preloads) $(benches)
 unit: $(units)
+objects: $(plain_objects)
 fuzz-programs: $(fuzz_programs)
 built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs
 sanitize: $(BUILD)/asan/dlock

@@ -111,10 +111,10 @@ scripts_run() {
 	asked 0
 }
 
-@test "--held: from hundreds of levels below; who is further down than 512 counts as a stranger" {
-	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 300 sh -c '"$DLOCK" --held; echo $? >status'
+@test "--held: from two hundred levels below; who is further down than 256 counts as a stranger" {
+	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 200 sh -c '"$DLOCK" --held; echo $? >status'
 	assert_equal "$(cat status)" 0
-	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 600 sh -c '"$DLOCK" --held; echo $? >status'
+	run --separate-stderr "$DLOCK" L "$TOOLS/chain" 280 sh -c '"$DLOCK" --held; echo $? >status'
 	assert_equal "$(cat status)" 64
 }
 
@@ -309,6 +309,20 @@ scripts_run() {
 	assert_failure 137
 	assert_equal "$(cat asked)" 79
 	grep -F "dlock: 'lock:L' is about to be released" line
+}
+
+@test "--held: 79 while RUNNER releases the lock of a COMMAND that has ended" {
+	start_dlock L bash -c 'setsid bash -c "
+			until [ -e go ]; do sleep 0.01; done
+			\$HELD 2>line; echo \$? >asked" & kill -STOP "$REDIS_PID"'
+	wait_until 3s grep -F "has ended and left" "$DLOCK_LOG"
+	alive "$OUTER" # it tries for two seconds
+	touch go
+	wait_until 2s test -s asked
+	kill -CONT "$REDIS_PID"
+	assert_equal "$(cat asked)" 79
+	grep -F "dlock: 'lock:L' is about to be released" line
+	wait_until 5s gone "$OUTER"
 }
 
 @test "--held: another user is refused, in COMMAND's tree too; the same user and root are not" {

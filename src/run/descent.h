@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 /* The walk takes a bounded time: who stands further below counts as a stranger. */
-#define DESCENT_DEEPEST 512
+#define DESCENT_DEEPEST 256
 
 /* Both as this process numbers them; no process descends from itself. After proc_open. Where /proc
  * is that of another pid namespace, `from` must be this process. */

@@ -159,3 +159,29 @@ asked() {
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 79 ]
 }
+
+@test "two machines whose clocks are 20 minutes apart: no overlap, fences rise, the lease is neither longer nor shorter (P76)" {
+	local shift fence=0 skewed
+	for shift in 600000 -600000; do
+		echo "shift $shift" >"here$shift"
+	done
+	for shift in 600000 -600000 600000; do
+		skewed=(env LD_PRELOAD="$TOOLS/server_clock_preload.so" SERVER_CLOCK="$WORK/here$shift" "$DLOCK")
+		start env --default-signal=INT,QUIT "${skewed[@]}" --ttl 1s job env -u LD_PRELOAD sh -c \
+			'echo "$DLOCK_FENCE" >fence; until [ -e go ]; do sleep 0.02; done; exit 23' 2>>"$DLOCK_LOG"
+		OUTER=$STARTED
+		wait_until 3s test -s fence
+		[ "$(<fence)" -gt "$fence" ]
+		fence=$(<fence)
+		assert_between 500 1000 "$(redis PTTL lock:job)" "PTTL"
+		sleep 1.3
+		run env LD_PRELOAD="$TOOLS/server_clock_preload.so" SERVER_CLOCK="$WORK/here$((-shift))" "$DLOCK" -n job touch ran
+		assert_failure 75
+		[[ "$output" =~ "for "[12]\.[0-9]+s ]] || fail "not the age by the server's clock: $output"
+		: >go
+		exit_status_of "$OUTER"
+		[ "$STATUS" -eq 23 ]
+		rm go fence
+	done
+	[ ! -e ran ]
+}

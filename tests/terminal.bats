@@ -274,6 +274,13 @@ setup() {
 	cmp before after
 }
 
+@test "the same when --max-hold ends it (S52)" {
+	printf 'stty raw -echo\necho up\nexec sleep 60\n' >rawer
+	session 'send:stty -g >before\n' 'expect:ready> ' 'send:"$DLOCK" --max-hold 0.5 job sh rawer\n' 'expect:up' \
+		'expect:ready> ' 'send:echo status=$?\n' 'expect:status=124' 'send:stty -g >after\n' 'expect:ready> '
+	cmp before after
+}
+
 @test "modes that COMMAND sets and leaves at its normal end stay, as without dlock" {
 	session 'send:"$DLOCK" job stty -ixon\n' 'expect:ready> ' 'send:stty -a >after\n' 'expect:ready> '
 	grep -q -- '-ixon' after

@@ -151,3 +151,11 @@ setup() {
 	[ "$how" = 'exit 9' ] || fail "$how"
 	free job
 }
+
+@test "COMMAND in the background that writes under stty tostop is Stopped (tty output), as without dlock" {
+	printf 'echo out"put"\nexit 3\n' >writer
+	session 'send:stty tostop\n' 'expect:ready> ' 'send:"$DLOCK" job bash writer &\n' "$(LOCK_IS 1)" \
+		'send:jobs -p >job\n' "$(until_true 'grep -q "^State:.T" "/proc/$(cat job)/status"')" \
+		'send:jobs -l\n' 'expect:Stopped (tty output)' "$(LOCK_IS 1)" 'send:fg; echo now=$?\n' \
+		'expect:output' 'expect:now=3' "$(LOCK_IS 0)" 'send:stty -tostop\n'
+}

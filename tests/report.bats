@@ -309,6 +309,16 @@ runner_is_there() {
 	/usr/bin/python3 -c 'import json; assert len({json.loads(l)["pid"] for l in open("all")}) == 20'
 }
 
+@test "--report and --max-hold in the config file; a file that cannot be opened is an error of it" {
+	printf 'report = %s/r\nmax-hold = 200ms\n' "$WORK" >conf
+	run -124 dlock --config conf job sleep 60
+	report 'r["outcome"] == "max-hold" and r["max_hold_ms"] == 200'
+	echo 'report = /no/such/r' >conf
+	run -78 dlock --config conf job true
+	assert_output --partial "/no/such/r"
+	[ "${#lines[@]}" -eq 1 ]
+}
+
 @test "--report: COMMAND inherits no descriptor of it" {
 	run -0 dlock --report r job ls -l /proc/self/fd
 	refute_output --partial "$WORK/r"

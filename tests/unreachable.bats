@@ -110,6 +110,21 @@ start_mute() {
 		wait_until 1s argv_gone "$nap"
 		wait_until 1s no_marked_dlock
 	done
+	grep -qx "dlock: ended the command of 'job': the process of dlock that watched over it was killed" "$DLOCK_LOG"
+	! grep lost "$DLOCK_LOG"
+}
+
+@test "--if-unreachable: a look-up that hangs is over with --connect-timeout, and nothing of it stays" {
+	local before
+	export SLOW_RESOLVER_FLAG=$WORK/hang ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	touch hang
+	before=$(boottime)
+	run -0 env LD_PRELOAD="$TOOLS/slow_resolver_preload.so" "$DLOCK" --if-unreachable run \
+		--connect-timeout 300ms -S redis://slow.example job sh -c 'echo "unlocked $DLOCK_UNLOCKED"'
+	assert_line 'unlocked 1'
+	assert_between 290 3000 "$(elapsed_ms "$before")" wait
+	[ -s hang.calls ]
+	wait_until 1s no_marked_dlock
 }
 
 @test "a run without a lock: a stopped RUNNER is woken, and passes COMMAND's status on" {

@@ -94,7 +94,8 @@ on_linger_notice(void *context, struct instant now)
 	pid_t example;
 	int left = command_count_left(&job->command, &example);
 	(void)now;
-	words_tell_left(job, left, example);
+	if (left > 0)
+		words_tell_left(job, left, example);
 }
 
 /* COMMAND has ended well, and these `left` processes have not. */

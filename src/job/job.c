@@ -43,6 +43,7 @@ split(struct job *job)
 	const struct job_settings *settings = job->settings;
 	struct guard_settings guard = {
 	    .name = settings->name,
+	    .has_lock = job->cover == COVER_LOCK,
 	    .channel = &job->channel,
 	    .signals = settings->signals,
 	    .report = settings->report,

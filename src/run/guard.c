@@ -85,6 +85,7 @@ end_by_force(struct guard *guard, const char *why)
 {
 	struct tree *tree = guard->settings->tree;
 	struct instant until = instant_plus(clock_now(), SWEEP_PATIENCE_NS);
+	bool has_lock = guard->settings->has_lock;
 	int left;
 	tree->helpers[0] = NULL;
 	tree_kill(tree);
@@ -97,11 +98,16 @@ end_by_force(struct guard *guard, const char *why)
 		poll(NULL, 0, 1);
 	}
 	terminal_mend(guard->settings->terminal, true);
-	message_error("lost '%s': %s", guard->settings->name, why);
+	message_error("%s '%s': %s", has_lock ? "lost" : "ended the command of",
+	    guard->settings->name, why);
 	if (left > 0)
 		message_error("%d processes of its command do not die (pid %d is one)", left,
 		    (int)tree->example);
-	const struct report_end end = {.outcome = REPORT_LOST, .status = EXIT_LOST, .reason = why};
+	const struct report_end end = {
+	    .outcome = has_lock ? REPORT_LOST : REPORT_INTERRUPTED,
+	    .status = EXIT_LOST,
+	    .reason = why,
+	};
 	report_write(guard->settings->report, &end);
 	_exit(EXIT_LOST);
 }
@@ -160,7 +166,10 @@ check_runner(struct guard *guard)
 		channel_unpack(packed, &last_word);
 		end_as_told(guard, &last_word);
 	}
-	end_by_force(guard, "the process that renewed it was killed; its command has been killed");
+	end_by_force(guard,
+	    guard->settings->has_lock
+		? "the process that renewed it was killed; its command has been killed"
+		: "the process of dlock that watched over it was killed");
 }
 
 static void

@@ -18,6 +18,7 @@
 
 struct guard_settings {
 	const char *name; /* of the lock, for messages */
+	bool has_lock;    /* this run has one of its own that can be lost */
 	pid_t runner;
 	struct channel *channel;
 	const struct signals *signals;

@@ -426,6 +426,18 @@ run_files() {
 	assert_line --regexp '^tests/run with : lint .* bats sanitized$'
 }
 
+@test "tests/run: who is not root is told that some tests will fail" {
+	bats_file good.bats 'one true'
+	run_files good.bats
+	refute_output --partial 'not root here'
+	mkdir bin
+	printf '#!/bin/sh\necho 1000\n' >bin/id
+	chmod +x bin/id
+	PATH=$WORK/bin:$PATH run_files good.bats
+	assert_success
+	assert_output --partial 'not root here'
+}
+
 @test "tests/run: a file that breaks off, does not parse or has no test is a failure" {
 	bats_file dies.bats 'one true' 'two kill -KILL $PPID; sleep 1' 'three true'
 	run_files dies.bats

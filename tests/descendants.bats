@@ -289,6 +289,24 @@ lingers() {
 	wait_until 1s free job
 }
 
+@test "--descendants kill and wait: a process that re-forks itself with setsid is gone before the key (S21)" {
+	local how now
+	for how in kill wait; do
+		rm -f generations
+		leaver "'$TOOLS/refork' generations $([ $how = kill ] && echo 10 || echo 2) &" \
+			"until [ -s generations ]; do sleep 0.01; done; sleep 0.2"
+		start_dlock --descendants "$how" -k 20ms job sh leaver
+		wait_until 3s test -s generations
+		wait_until 6s free job
+		now=$("$TOOLS/refork" -n generations)
+		sleep 0.05
+		assert_equal "$("$TOOLS/refork" -n generations)" "$now"
+		[ "${now%% *}" -gt 10 ]
+		exit_status_of "$OUTER"
+		[ "$STATUS" -eq 3 ]
+	done
+}
+
 # --- always
 
 @test "after a death by signal they are killed first, whatever --descendants says" {

@@ -111,7 +111,7 @@ start_mute() {
 		wait_until 1s no_marked_dlock
 	done
 	grep -qx "dlock: ended the command of 'job': the process of dlock that watched over it was killed" "$DLOCK_LOG"
-	! grep lost "$DLOCK_LOG"
+	run ! grep lost "$DLOCK_LOG"
 }
 
 @test "--if-unreachable: a look-up that hangs is over with --connect-timeout, and nothing of it stays" {

@@ -81,14 +81,16 @@ scripts_run() {
 
 @test "--held: from descendants in the background, in another session, after a double fork" {
 	dlock L bash -c '
+		echo "$PPID" >runner
 		setsid bash -c "$HELD; echo \$? >session" &
 		(setsid bash -c "
-			for i in {1..500}; do [ \$(ps -o comm= -p \$PPID) = dlock-run ] && break; sleep 0.01; done
-			ps -o comm= -p \$PPID >parent
+			until [ -e orphan ]; do sleep 0.01; done
+			grep ^PPid: /proc/\$\$/status >parent
 			$HELD; echo \$? >daemon" &)
-		for i in {1..500}; do [ -s session ] && [ -s daemon ] && exit; sleep 0.01; done'
+		touch orphan
+		for i in {1..1000}; do [ -s session ] && [ -s daemon ] && exit; sleep 0.01; done'
 	assert_equal "$(cat session daemon)" $'0\n0'
-	assert_equal "$(cat parent)" dlock-run # an orphan: RUNNER has adopted it
+	assert_equal "$(cat parent)" "PPid:	$(cat runner)" # RUNNER has adopted it
 }
 
 @test "--held: from a pid namespace made by COMMAND, with and without a /proc of its own" {
@@ -423,7 +425,8 @@ descriptors_of() {
 		wait_until 3s test -s asked
 		assert_equal "$kind $(cat asked)" "$kind 0"
 		rm asked
-		assert_equal "$kind $(descriptors_of "$RUNNER")" "$kind $fds"
+		# One more while it answers.
+		assert_between "$fds" $((fds + 1)) "$(descriptors_of "$RUNNER")" "descriptors under $kind"
 		before=$(scripts_run)
 		sleep 1
 		after=$(scripts_run)
@@ -434,15 +437,22 @@ descriptors_of() {
 }
 
 @test "promise 1 holds while a thousand sockets hammer at RUNNER: dead before free" {
-	start_witnessed --ttl 2s job
-	hammer_at "$COMMAND" questions 1000 8
-	settle job
-	event
-	kill -STOP "$REDIS_PID"
-	assert_dead_in_time 2000 "hammered at"
+	local try
+	start_witnessed --ttl 5s job
+	hammer_at "$COMMAND" questions 1000 20
+	# The machine is busy: a renewal may come between what settle reads and the stop.
+	for try in 1 2 3 4 5; do
+		settle job
+		event
+		kill -STOP "$REDIS_PID"
+		sleep 0.1
+		! assert_nothing_confirmed_since_settle || break
+		kill -CONT "$REDIS_PID"
+	done
+	assert_dead_in_time 5000 "hammered at"
 	exit_status_of "$OUTER"
 	assert_equal "$STATUS" 79
 	# It went on to the end, and got through.
-	wait_until 2s test -s hammer.questions
+	wait_until 15s test -s hammer.questions
 	assert_between 1000 1000000000 "$(cat hammer.questions)" 'questions taken'
 }

@@ -103,7 +103,7 @@ refused() {
 		try "$pid:$((started - 500)):$address:$token:$key"
 		try "$pid:$((started - 500)):0000000000000001:$token:$key"
 		try "$pid:$((started + 500)):0000000000000001:$token:$key"
-		try "$((pid + 1)):$started:0000000000000001:$token:$key"
+		try "1:$started:0000000000000001:$token:$key"
 		try "$pid:$started:$address:00000000-0000-4000-8000-000000000000:$key"'
 	assert_output $'1\n1\n1\n0\n0\n0\n0'
 }

@@ -294,14 +294,14 @@ lingers() {
 	for how in kill wait; do
 		rm -f generations
 		leaver "'$TOOLS/refork' generations $([ $how = kill ] && echo 10 || echo 2) &" \
-			"until [ -s generations ]; do sleep 0.01; done; sleep 0.2"
+			"until '$TOOLS/refork' -n generations | grep -qE '^[0-9]{3,} '; do sleep 0.01; done"
 		start_dlock --descendants "$how" -k 20ms job sh leaver
 		wait_until 3s test -s generations
 		wait_until 6s free job
 		now=$("$TOOLS/refork" -n generations)
 		sleep 0.05
 		assert_equal "$("$TOOLS/refork" -n generations)" "$now"
-		[ "${now%% *}" -gt 10 ]
+		[ "${now%% *}" -ge 100 ]
 		exit_status_of "$OUTER"
 		[ "$STATUS" -eq 3 ]
 	done

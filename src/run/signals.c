@@ -20,15 +20,24 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
+/* The mask as the kernel knows it. The C libraries hide the signals that they use themselves, which a
+ * caller may nevertheless have blocked: glibc 32 and 33, musl also 34, another's SIGRTMIN. */
+static int
+kernel_mask(const sigset_t *set, sigset_t *before)
+{
+	return (int)syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, before, sizeof(uint64_t));
+}
+
 int
 signals_take_over(struct signals *signals)
 {
 	sigset_t ours;
+	sigemptyset(&signals->mask);
 	sigemptyset(&ours);
 	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
 		sigaddset(&ours, passed_on[i]);
 	sigaddset(&ours, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &ours, &signals->mask) != 0)
+	if (kernel_mask(NULL, &signals->mask) != 0 || sigprocmask(SIG_BLOCK, &ours, NULL) != 0)
 		return -1;
 	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
 		sigaction(changed[i], NULL, &signals->dispositions[i]);
@@ -59,7 +68,7 @@ signals_restore(const struct signals *signals)
 {
 	for (size_t i = 0; i < SIGNALS_CHANGED; i++)
 		sigaction(changed[i], &signals->dispositions[i], NULL);
-	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+	kernel_mask(&signals->mask, NULL);
 }
 
 int

@@ -342,6 +342,16 @@ scripts_run() {
 	asked 0
 }
 
+@test "--held: who is turned away is told nothing, of what others were told neither" {
+	start_dlock nightly-backup bash -c '$HELD && echo "$DLOCK_HELD" >held; while :; do sleep 0.01; done'
+	wait_until 3s test -s held
+	IFS=: read -r _ _ ADDRESS TOKEN _ <held
+	run -0 /usr/bin/python3 "$TESTS_DIR/helpers/ask_held.py" "$ADDRESS" "$TOKEN"
+	assert_line --index 0 'verdict 4' # a stranger
+	refute_output --partial backup
+	refute_output --partial "${TOKEN#?}"
+}
+
 @test "--held: from another network namespace RUNNER cannot be asked: 79, and it says so" {
 	run --separate-stderr "$DLOCK" L unshare -n "$DLOCK" --held
 	asked 79 'cannot be asked from here (is this another network namespace?)'

@@ -15,8 +15,10 @@
 static void
 reply(struct job *job, const struct asker *asker, enum inquiry_verdict verdict, const char *reason)
 {
-	static struct inquiry_answer answer; /* its unused bytes are 0 */
 	const struct job_settings *settings = job->settings;
+	struct inquiry_answer answer;
+	/* It is sent whole: the bytes that are not used must not tell what another was told. */
+	memset(&answer, 0, sizeof answer);
 	answer.verdict = (int32_t)verdict;
 	snprintf(answer.reason, sizeof answer.reason, "%s", reason);
 	/* Who has no business here learns nothing. */

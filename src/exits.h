@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* The exit statuses of dlock itself (SPEC section 2). COMMAND's own status, or its death by a
- * signal, is passed through. Numbers follow sysexits(3), so
- * that cron and systemd people know them. */
+ * signal, is passed through. Numbers follow sysexits(3), so that people know them from cron and
+ * systemd. */
 #ifndef DLOCK_EXITS_H
 #define DLOCK_EXITS_H
 

@@ -16,9 +16,10 @@
  *                    answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h
  *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
  *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
- *                    signals.h, terminal.h, channel.h, report.h, deadman.h, urgency.h, descriptors.h,
- *                    password.h (the file or command that has it), password_helper.h, held.h
- *                    (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h, testing.h
+ *                    signals.h, terminal.h, channel.h, report.h, deadman.h, urgency.h,
+ *                    descriptors.h, password.h (the file or command that has it),
+ *                    password_helper.h, held.h (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h,
+ *                    testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what

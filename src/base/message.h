@@ -46,8 +46,8 @@ message_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 size_t
 message_escape(char *out, size_t size, const char *text);
 
-/* The length of the character that `text` begins with, if it is valid UTF-8 and printable; 0 if it is
- * not. Pure. */
+/* The length of the character that `text` begins with, if it is valid UTF-8 and printable; 0 if it
+ * is not. Pure. */
 size_t
 message_character(const char *text);
 

@@ -16,14 +16,14 @@
 
 #include "base/problem.h"
 
-/* In bytes, the final NUL not counted. The tokens that cloud services take for passwords have two or
- * three thousand; a server takes up to 16384 bytes of somebody who has not logged in. */
+/* In bytes, the final NUL not counted. The tokens that cloud services take for passwords have two
+ * or three thousand; a server takes up to 16384 bytes of somebody who has not logged in. */
 #define SECRET_MAX 8192
 
 struct secret_source;
 
 struct secret_operations {
-	/* Asks for the secret. `told` is called once, later from the loop or before this returns. */
+	/* Asks for it. `told` is called once, later from the loop or before this returns. */
 	void (*ask)(struct secret_source *source);
 	/* Ends the asking, and wipes what was told; `told` is not called any more. */
 	void (*cancel)(struct secret_source *source);
@@ -39,8 +39,8 @@ struct secret_source {
 	void (*told)(void *context, const char *secret, const struct problem *why);
 	void *context;
 	const char *origin; /* for people: "DLOCK_PASSWORD"; NULL: what names the server says it */
-	const pid_t
-	    *helper; /* a process that the source runs for itself, 0 for none; may be NULL */
+	/* A process that the source runs for itself, 0 for none; may be NULL. */
+	const pid_t *helper;
 };
 
 /* Pages of their own for `size` bytes, all zero; NULL and errno. Never given back: the process ends

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* What is said of an option that cannot be taken: flock's, a later version's, a mistyped one. Pure;
- * each sets a sentence. Nothing after an = is quoted, and of a word only what a name is made of: the
- * rest may be a password. */
+ * each sets a sentence. Nothing after an = is quoted, and of a word only what a name is made of:
+ * the rest may be a password. */
 #ifndef DLOCK_CLI_ADVICE_H
 #define DLOCK_CLI_ADVICE_H
 

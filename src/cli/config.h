@@ -34,9 +34,9 @@ struct config_setting {
 typedef bool
 config_taker(void *context, const struct config_setting *setting, struct problem *problem);
 
-/* Gives `take` every setting in `length` bytes of `text`, in their order. False when a line is none,
- * or was not taken: *line is its number, and the sentence does not name it. No value is quoted in
- * the sentences made here, it may be a password. */
+/* Gives `take` every setting in `length` bytes of `text`, in their order. False when a line is
+ * none, or was not taken: *line is its number, and the sentence does not name it. No value is
+ * quoted in the sentences made here, it may be a password. */
 bool
 config_parse(const char *text, size_t length, config_taker *take, void *context, int *line,
     struct problem *problem);

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* What the files behind options.h share: where settings come from, each source in a file of its own.
- * options.c calls them in the order of precedence, the strongest first; none of them gives an
+/* What the files behind options.h share: where settings come from, each source in a file of its
+ * own. options.c calls them in the order of precedence, the strongest first; none of them gives an
  * option anything that a stronger one has given it. */
 #ifndef DLOCK_CLI_OPTIONS_PARTS_H
 #define DLOCK_CLI_OPTIONS_PARTS_H

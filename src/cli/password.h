@@ -23,9 +23,9 @@ password_check_line(const struct options *options, struct problem *problem);
 bool
 password_choose(struct options *options, struct problem *problem);
 
-/* Moves a password that was given as such, PASSWORD_IN_URL or PASSWORD_IN_VARIABLE, to where no core
- * dump has it. What the URL and DLOCK_PASSWORD said is overwritten in any case: COMMAND is not to
- * see it, nor who looks at /proc/PID/environ. 0, or -1 and errno. */
+/* Moves a password that was given as such, PASSWORD_IN_URL or PASSWORD_IN_VARIABLE, to where no
+ * core dump has it. What the URL and DLOCK_PASSWORD said is overwritten in any case: COMMAND is not
+ * to see it, nor who looks at /proc/PID/environ. 0, or -1 and errno. */
 int
 password_keep(struct options *options, struct kept_secret *kept);
 

@@ -16,9 +16,9 @@
 bool
 ancestors_read(struct job *job);
 
-/* The server has said who holds the lock (job->lock.holder): sets job->ancestor if that is one above.
- * Blocks for some milliseconds, in a strange pid namespace for up to half a second, and not while a
- * signal waits to be read. */
+/* The server has said who holds the lock (job->lock.holder): sets job->ancestor if that is one
+ * above. Blocks for some milliseconds, in a strange pid namespace for up to half a second, and not
+ * while a signal waits to be read. */
 bool
 ancestor_recognise(struct job *job);
 

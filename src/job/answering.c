@@ -119,8 +119,8 @@ on_limit(void *context, struct instant now)
 	settle(context, now);
 }
 
-/* With too many a question is passed over: it is sent again, and they are answered soon. False: it was
- * turned away. */
+/* With too many a question is passed over: it is sent again, and they are answered soon. False: it
+ * was turned away. */
 static bool
 take(struct job *job, const struct asker *asker)
 {
@@ -135,8 +135,9 @@ take(struct job *job, const struct asker *asker)
 	return true;
 }
 
-/* The queue is short, and the kernel lets who is fastest fill it: it is emptied first, so that others
- * come in, and then looked through for as long as a turn may last. What is left over is sent again. */
+/* The queue is short, and the kernel lets who is fastest fill it: it is emptied first, so that
+ * others come in, and then looked through for as long as a turn may last. What is left over is sent
+ * again. */
 static void
 on_question(void *context, short revents)
 {

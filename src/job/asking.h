@@ -8,9 +8,10 @@
 #include "run/held.h"
 #include "run/inquiry.h"
 
-/* Asks about the lock with that key, or with NULL about that of the innermost dlock above; `name` is
- * what the user called it. Says why when it is not held. Returns dlock's exit status: 0 confirmed
- * just now, 79 lost or not confirmed, 64 not below a dlock that holds it. After proc_open. */
+/* Asks about the lock with that key, or with NULL about that of the innermost dlock above; `name`
+ * is what the user called it. Says why when it is not held. Returns dlock's exit status: 0
+ * confirmed just now, 79 lost or not confirmed, 64 not below a dlock that holds it. After
+ * proc_open. */
 int
 asking_run(const char *name, const char *key);
 

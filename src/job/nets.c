@@ -9,7 +9,7 @@
 /* While it gives the lock back nothing needs killing, but a stop must not last. */
 #define RELEASE_WAKE_NS (100 * NS_PER_MS)
 #define WAKE_LEAST_NS (20 * NS_PER_MS)
-/* With nothing due for long, a stop of RUNNER lasts so long at most: COMMAND may end at any time. */
+/* With nothing due for long a stop of RUNNER lasts so long at most: COMMAND may end any time. */
 #define IDLE_AFTER_NS (60 * NS_PER_S)
 #define IDLE_WAKE_NS (10 * NS_PER_S)
 

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* A run without a lock of its own: a stand-in takes the lock's place, so that COMMAND is supervised,
- * bounded and reported as under any other. */
+/* A run without a lock of its own: a stand-in takes the lock's place, so that COMMAND is
+ * supervised, bounded and reported as under any other. */
 #ifndef DLOCK_JOB_STANDIN_H
 #define DLOCK_JOB_STANDIN_H
 

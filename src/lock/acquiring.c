@@ -243,7 +243,7 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	bool refused = answer->outcome == OUTCOME_REFUSED || answer->outcome == OUTCOME_DENIED;
 	lock_count_failure(lock, answer);
 	if (answer->outcome == OUTCOME_UNKNOWN) {
-		/* Its not-after: when its connection failed before that, it may be on its way yet. */
+		/* Its not-after: if its connection failed before that, it may be on its way. */
 		lock->in_doubt = true;
 		lock->ghost_until =
 		    instant_plus(answer->sent_at, lease_request_limit(&lock->settings.terms));

@@ -20,9 +20,9 @@
  * same token); a lost lock is never recreated; a late confirmation revives nothing; after FAILED
  * nothing of ours is left at the server, as far as the server can be told.
  *
- * A ghost is an acquire that was held up on its way when its connection was reset: it would take the
- * lock for nobody. It carries the server time after which it does nothing (T/6, 2 s at most); until
- * then neither FAILED nor RELEASED is reached but by a signal. */
+ * A ghost is an acquire that was held up on its way when its connection was reset: it would take
+ * the lock for nobody. It carries the server time after which it does nothing (T/6, 2 s at most);
+ * until then neither FAILED nor RELEASED is reached but by a signal. */
 #ifndef DLOCK_LOCK_LOCK_H
 #define DLOCK_LOCK_LOCK_H
 
@@ -141,10 +141,11 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns);
 void
 lock_verify(struct lock *lock, struct instant now);
 
-/* Somebody wants to know for certain: it is renewed now, in doubt too, but not faster than 20 times a
- * second, in doubt 5 times, however often it is asked. The first two tries have shorter limits, so
- * that a connection that died silently does not use up lease_confirm_limit. After the next change to
- * HELD t0 says which instant is confirmed: what was under way was sent before the question. */
+/* Somebody wants to know for certain: it is renewed now, in doubt too, but not faster than 20 times
+ * a second, in doubt 5 times, however often it is asked. The first two tries have shorter limits,
+ * so that a connection that died silently does not use up lease_confirm_limit. After the next
+ * change to HELD t0 says which instant is confirmed: what was under way was sent before the
+ * question. */
 void
 lock_confirm(struct lock *lock, struct instant now);
 

@@ -37,8 +37,9 @@ lock_end_release(struct lock *lock, enum lock_release released, struct instant n
 	lock_change(lock, LOCK_RELEASED, now);
 }
 
-/* It is free, or as good as free. But while an acquire of ours that was lost may still arrive it would
- * be taken for a holder that does not exist: so it is released once more when that time is over. */
+/* It is free, or as good as free. But while an acquire of ours that was lost may still arrive it
+ * would be taken for a holder that does not exist: so it is released once more when that time is
+ * over. */
 static void
 end_confirmed(struct lock *lock, struct instant now)
 {

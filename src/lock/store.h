@@ -56,8 +56,8 @@ struct holder {
 
 struct store_request {
 	enum store_verb verb;
-	int64_t
-	    connect_limit_ns; /* look-up, connect and login together, if a connection is needed */
+	/* Look-up, connect and login together, if a connection is needed. */
+	int64_t connect_limit_ns;
 	int64_t answer_limit_ns;  /* from the send */
 	struct instant not_later; /* nothing is sent from here on: a renewal past its lease */
 	int64_t ttl_ns;           /* acquire, renew */
@@ -100,8 +100,8 @@ struct store {
 	const struct store_events *events; /* set by lock.c */
 	void *context;
 	const char *server; /* its URL for people, the password as *** */
-	/* Processes that the engine runs for itself, 0 for none, NULL for none ever: they are no part
-	 * of COMMAND's tree. */
+	/* Processes that the engine runs for itself, 0 for none, NULL for none ever: they are no
+	 * part of COMMAND's tree. */
 	const pid_t *helpers[STORE_MAX_HELPERS];
 };
 

@@ -302,7 +302,7 @@ bool
 link_flush(struct link *link)
 {
 	if (link->append_failed) {
-		/* What was to follow each other does so whole or not at all; what was before stays. */
+		/* A pipeline is sent whole or not at all; what was flushed before it stays. */
 		link->append_failed = false;
 		explicit_bzero(link->out + link->out_flushed, link->out_used - link->out_flushed);
 		link->out_used = link->out_flushed;

@@ -27,8 +27,8 @@ struct page {
 	_Atomic int phase;           /* enum phase */
 	_Atomic int reported;        /* not 0: --report has been written, or is being written */
 	_Atomic int outcome;         /* enum report_outcome, to go with last_word */
-	_Atomic int64_t
-	    last_word; /* RUNNER's, as channel_pack makes it, 0: none: a socket can fail */
+	/* RUNNER's, as channel_pack makes it; 0: none. It stands here because a socket can fail. */
+	_Atomic int64_t last_word;
 };
 
 enum message_kind {

@@ -51,7 +51,8 @@ struct command_events {
 	void (*continued)(void *context);
 	/* COMMAND itself has ended; by_signal: of signal `value`, else with status `value`. */
 	void (*ended)(void *context, bool by_signal, int value, struct instant now);
-	/* After command_end, command_kill or command_await: COMMAND_GONE or COMMAND_STUCK is reached. */
+	/* After command_end, command_kill or command_await: COMMAND_GONE or COMMAND_STUCK is
+	 * reached. */
 	void (*finished)(void *context, struct instant now);
 	/* The sweep begins now. */
 	void (*killing)(void *context);

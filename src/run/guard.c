@@ -37,8 +37,8 @@ struct guard {
 
 /* -- the two ways to end ---------------------------------------------------------------------- */
 
-/* Kills RUNNER and waits until it is gone: for CHLD, which is blocked here, so that no time is slept
- * away at the end of every run. Bounded: one in a D state must not hold us. */
+/* Kills RUNNER and waits until it is gone: for CHLD, which is blocked here, so that no time is
+ * slept away at the end of every run. Bounded: one in a D state must not hold us. */
 static void
 end_runner(pid_t runner)
 {

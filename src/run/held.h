@@ -8,10 +8,10 @@
  *   PID:STARTED:ADDRESS:TOKEN:KEY
  *   4712:8123456:9f2c41d07a6b3e55:0b5ec1f2-8d0a-4a52-9f43-cd7b14f63d4c:lock:nightly
  *
- * PID is RUNNER's in its own pid namespace, STARTED when it began, in hundredths of a second since the
- * machine's start: together they tell it from another process with that number. ADDRESS is where it
- * listens (run/inquiry.h), - if it cannot be asked. KEY comes last, so it may hold colons; blanks, control characters, bytes above
- * 126 and % are written %HH in it.
+ * PID is RUNNER's in its own pid namespace, STARTED when it began, in hundredths of a second since
+ * the machine's start: together they tell it from another process with that number. ADDRESS is
+ * where it listens (run/inquiry.h), - if it cannot be asked. KEY comes last, so it may hold colons;
+ * blanks, control characters, bytes above 126 and % are written %HH in it.
  *
  * It is an environment variable: it may be stale, cut, forged, copied to another machine. So it is
  * never believed: it only says whom to ask, and RUNNER itself looks whether who asks descends from

@@ -19,8 +19,9 @@
 #include "run/descent.h"
 #include "run/proc.h"
 
-/* A question is sent again after this long; when there was no room for it in RUNNER's queue, which is
- * short, sooner, and then some tries at once: who floods it fills each place as it becomes free. */
+/* A question is sent again after this long; when there was no room for it in RUNNER's queue, which
+ * is short, sooner, and then some tries at once: who floods it fills each place as it becomes free.
+ */
 #define REPEAT_NS (100 * NS_PER_MS)
 #define FULL_NS (5 * NS_PER_MS)
 #define INSIST 200
@@ -51,8 +52,9 @@ make_name(struct sockaddr_un *name, const char *address)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Takes one datagram of exactly `size` bytes and who sent it. There is no room for descriptors: what
- * a sender attaches is closed by the kernel. 1; 0: something else came; -1: nothing is there. */
+/* Takes one datagram of exactly `size` bytes and who sent it. There is no room for descriptors:
+ * what a sender attaches is closed by the kernel. 1; 0: something else came; -1: nothing is there.
+ */
 static int
 receive(int fd, void *packet, size_t size, struct ucred *sender, struct sockaddr_un *from,
     socklen_t *from_length)
@@ -132,8 +134,8 @@ inquiry_hear(int fd, struct inquiry_question *question, struct inquiry_peer *pee
 	return 1;
 }
 
-/* From a socket of its own: what is not read stays on the account of the socket it was sent from, and
- * those who ask and do not read would fill that of all others. */
+/* From a socket of its own: what is not read stays on the account of the socket it was sent from,
+ * and those who ask and do not read would fill that of all others. */
 void
 inquiry_reply(const struct inquiry_peer *peer, const struct inquiry_question *question,
     struct inquiry_answer *answer)

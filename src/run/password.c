@@ -196,7 +196,7 @@ password_cancel(struct secret_source *source)
 	struct password *password = from_source(source);
 	switch (password->state) {
 	case PASSWORD_ASKED:
-		/* Who reads a file has nothing to clean up; whoever runs a command may be stopped. */
+		/* Who reads a file has nothing to clean up; who runs a command may be stopped. */
 		signal_helper(password, password->errand.file != NULL ? SIGKILL : SIGCONT);
 		wait_for_end(password, PASSWORD_ENDING);
 		break;

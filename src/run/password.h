@@ -33,8 +33,8 @@ struct password {
 	char origin[512];
 };
 
-/* Sets up a source that reads `file`, or runs `command`: one of them is NULL. All is borrowed. 0, or
- * -1 and errno: no memory. */
+/* Sets up a source that reads `file`, or runs `command`: one of them is NULL. All is borrowed. 0,
+ * or -1 and errno: no memory. */
 int
 password_init(struct password *password, struct loop *loop, const struct signals *signals,
     const char *file, const char *command);

@@ -5,8 +5,8 @@
  * or be a pipe that nobody writes to, or runs a command and takes its first line.
  *
  * Whoever asked closes the read end of the pipe, by intent or by dying, when the answer is not
- * wanted any more: then the command and all that it started are ended, and the helper with them. The
- * helper is a subreaper, so nothing of that escapes to dlock, where it would be taken for a
+ * wanted any more: then the command and all that it started are ended, and the helper with them.
+ * The helper is a subreaper, so nothing of that escapes to dlock, where it would be taken for a
  * descendant of COMMAND. It has no descriptor of dlock but the pipe and stderr. */
 #ifndef DLOCK_RUN_PASSWORD_HELPER_H
 #define DLOCK_RUN_PASSWORD_HELPER_H
@@ -22,9 +22,9 @@ struct password_errand {
 	const char *file;    /* one of them: a name, */
 	const char *command; /* or a command for sh -c */
 	const struct signals *signals;
-	/* Is this a process below which COMMAND runs? Then the command for the password gets a session
-	 * of its own, without the terminal, which is COMMAND's now; and what it leaves running when
-	 * it ends is killed, because it would be taken for COMMAND's. */
+	/* Is this a process below which COMMAND runs? Then the command for the password gets a
+	 * session of its own, without the terminal, which is COMMAND's now; and what it leaves
+	 * running when it ends is killed, because it would be taken for COMMAND's. */
 	bool beside_command;
 };
 
@@ -38,9 +38,9 @@ struct password_answer {
 _Noreturn void
 password_helper_run(const struct password_errand *errand, int out);
 
-/* Takes the first line, less its \n or \r\n, out of `length` bytes: the first SECRET_MAX + 2 of a text
- * or all of it, with room for one more. `text` becomes that line. False, and what is wrong with it:
- * "is empty". Pure. */
+/* Takes the first line, less its \n or \r\n, out of `length` bytes: the first SECRET_MAX + 2 of a
+ * text or all of it, with room for one more. `text` becomes that line. False, and what is wrong
+ * with it: "is empty". Pure. */
 bool
 password_take_line(char *text, size_t length, struct problem *problem);
 

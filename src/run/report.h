@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* --report FILE: one line of JSON that tells how a run ended, whichever process is left to write it.
+/* --report FILE: one line of JSON that tells how a run ended, whichever process is left to write
+ * it.
  *
  * The file is opened before anything is sent to a server, so that a mistake is told in time. After
  * the fork OUTER and RUNNER share a claim: the first of them to report does, so there is one line.

@@ -20,8 +20,8 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
-/* The mask as the kernel knows it. The C libraries hide the signals that they use themselves, which a
- * caller may nevertheless have blocked: glibc 32 and 33, musl also 34, another's SIGRTMIN. */
+/* The mask as the kernel knows it. The C libraries hide the signals that they use themselves, which
+ * a caller may nevertheless have blocked: glibc 32 and 33, musl also 34, another's SIGRTMIN. */
 static int
 kernel_mask(const sigset_t *set, sigset_t *before)
 {

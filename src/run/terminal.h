@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: MIT */
 
 /* The controlling terminal as it was before COMMAND, and again after it. A program that puts the
- * terminal into a mode of its own, or that takes the foreground (a shell does both), gives them back
- * when it ends; not so when it is killed. A shell mends that after a job that died of a signal, but
- * not after one that exited, as dlock does with its 79: so dlock mends it.
+ * terminal into a mode of its own, or that takes the foreground (a shell does both), gives them
+ * back when it ends; not so when it is killed. A shell mends that after a job that died of a
+ * signal, but not after one that exited, as dlock does with its 79: so dlock mends it.
  *
  * A terminal that belongs to somebody else by now is left alone. Needs TTOU blocked or ignored. */
 #ifndef DLOCK_RUN_TERMINAL_H

@@ -266,9 +266,9 @@ take_hold(struct entry *entry)
 		return false;
 	if (held_count < HELD_MAX)
 		entry->fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	/* EINVAL has been seen for a process that was just ending. Otherwise (an old kernel, a seccomp
-	 * filter, no descriptors left) the check of the start time has to do: numbers are given out in
-	 * a circle, and it is used in a moment. */
+	/* EINVAL has been seen for a process that was just ending. Otherwise (an old kernel, a
+	 * seccomp filter, no descriptors left) the check of the start time has to do: numbers are
+	 * given out in a circle, and it is used in a moment. */
 	if (entry->fd < 0 && held_count < HELD_MAX && (errno == ESRCH || errno == EINVAL))
 		return false;
 	if (!is_still(process)) {

@@ -50,9 +50,9 @@ tree_become_subreaper(void);
 int
 tree_signal(struct tree *tree, pid_t root, int number);
 
-/* Sends a signal that came from elsewhere, or 0 to see who may be signalled, on to every descendant of `root`, once, best effort, and
- * no CONT after it. group_has_it: only to those in another group than this process. Returns how many
- * were sent it. */
+/* Sends a signal that came from elsewhere, or 0 to see who may be signalled, on to every descendant
+ * of `root`, once, best effort, and no CONT after it. group_has_it: only to those in another group
+ * than this process. Returns how many were sent it. */
 int
 tree_pass_on(struct tree *tree, pid_t root, int number, bool group_has_it);
 

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* Being early in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake it
- * is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded host,
+/* Being early in line for the processor. OUTER and RUNNER sleep nearly always, but when they wake
+ * it is for a deadline: in a fork storm of a thousand runnable processes, or on an overloaded host,
  * an ordinary process has its turn late, and the lease does not wait. All of it is asked for, and
  * silently not had where it is not permitted (an ordinary user).
  *

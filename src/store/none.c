@@ -15,7 +15,7 @@ on_due(void *context, struct instant now)
 	none->store.events->answered(none->store.context, &answer);
 }
 
-/* Never answers from in here. A release takes the place of what is under way: one timer does that. */
+/* Never answers from in here. A release takes the place of what is under way, by one timer. */
 static void
 none_start(struct store *store, const struct store_request *request)
 {

@@ -20,7 +20,7 @@ struct none_store {
 	struct instant asked_at;
 };
 
-/* Sets one up. `server` is what messages call it. Nothing is ever to be freed. Returns its store. */
+/* Sets one up; `server` is what messages call it. Nothing is to be freed. Returns its store. */
 struct store *
 none_store_init(struct none_store *none, struct loop *loop, const char *server);
 

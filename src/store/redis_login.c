@@ -126,7 +126,8 @@ static void
 explain_refusal(const struct redis_login *login, const char *text, struct problem *why)
 {
 	enum outcome outcome = answer_classify_error(text);
-	/* The known refusals of a user do not quote it, and a password may well be a word of theirs. */
+	/* The known refusals of a user do not quote it, and a password may well be a word of
+	 * theirs. */
 	if (outcome != OUTCOME_DENIED)
 		quote_server(login, text, why);
 	else if (login->step == LOGIN_AUTH && login->secret && login->secret->origin)

@@ -49,8 +49,8 @@ redis_login_start(struct redis_login *login);
 void
 redis_login_answer(struct redis_login *login, const struct reply *reply);
 
-/* Time is over, or the link has failed for the reason given: says why this login did not come about.
- * To be followed by redis_login_end. */
+/* Time is over, or the link has failed for the reason given: says why this login did not come
+ * about. To be followed by redis_login_end. */
 enum outcome
 redis_login_explain_delay(const struct redis_login *login, struct problem *why);
 enum outcome

@@ -11,8 +11,8 @@
 #include "net/link.h"
 #include "store/redis.h"
 
-/* Appends it to what link_flush sends. `not_after_us`, by the server's clock, is when an acquire that
- * comes late shall do nothing. */
+/* Appends it to what link_flush sends. `not_after_us`, by the server's clock, is when an acquire
+ * that comes late shall do nothing. */
 void
 redis_request_append(struct link *link, const struct redis_settings *settings,
     const struct store_request *request, int64_t not_after_us);

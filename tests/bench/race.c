@@ -8,14 +8,15 @@
  *     KIND  NAME  EVERY  PROGRAM  [ARGUMENT...]
  *
  * In each round the contenders run one after another, in an order that is shuffled anew, so that a
- * drift of the machine and the caches that one leaves to the next meet all of them alike. One that is
- * slow may run in every EVERYth round only. A first round warms up and does not count. PROGRAM has a
- * path; the commands get no input, and what they print on stdout is dropped.
+ * drift of the machine and the caches that one leaves to the next meet all of them alike. One that
+ * is slow may run in every EVERYth round only. A first round warms up and does not count. PROGRAM
+ * has a path; the commands get no input, and what they print on stdout is dropped.
  *
- * Prints a line for each contender, separated by tabs: KIND and NAME, how many runs, and in microseconds the
- * least, the median and the 99th percentile of the time, and the median of the processor time of
- * the command and of all that it waited for. A command that fails, or takes ten seconds, ends it all
- * with status 1; TERM and INT do so with 143 once the command under way has ended.
+ * Prints a line for each contender, separated by tabs: KIND and NAME, how many runs, and in
+ * microseconds the least, the median and the 99th percentile of the time, and the median of the
+ * processor time of the command and of all that it waited for. A command that fails, or takes ten
+ * seconds, ends it all with status 1; TERM and INT do so with 143 once the command under way has
+ * ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,7 @@ now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* -- what runs ------------------------------------------------------------------------------------ */
+/* -- what runs --------------------------------------------------------------------------------- */
 
 /* Keeps pointers into `line`. */
 static void
@@ -111,7 +112,7 @@ read_contenders(const char *path, long rounds)
 		give_up(path, "has no contender");
 }
 
-/* -- running it ----------------------------------------------------------------------------------- */
+/* -- running it -------------------------------------------------------------------------------- */
 
 /* What is common to all starts: signals as a login shell would have them, no input, no output. */
 static void
@@ -216,7 +217,7 @@ run_round(long round)
 	}
 }
 
-/* -- what came out -------------------------------------------------------------------------------- */
+/* -- what came out ----------------------------------------------------------------------------- */
 
 static int
 compare(const void *left, const void *right)

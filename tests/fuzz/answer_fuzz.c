@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* net/reader and store/redis_answer: what a server may send, in pieces of any size, as the answer to
- * each verb. The first byte chooses the size of a piece; from 0xf0 on the bytes come over and over. */
+/* net/reader and store/redis_answer: what a server may send, in pieces of any size, as the answer
+ * to each verb. The first byte chooses the size of a piece; from 0xf0 on the bytes come over and
+ * over. */
 #include "store/redis_answer.h"
 
 #include "fuzz.h"

@@ -29,7 +29,8 @@ has_the_form(const char *text)
 	return regexec(&regex, text, 0, NULL, 0) == 0;
 }
 
-/* A pid beyond a pid_t, a start beyond 64 bits, a key with a NUL, or anything that needs more than REGEX_TEXT_MAX bytes. */
+/* A pid beyond a pid_t, a start beyond 64 bits, a key with a NUL, or anything that needs more than
+ * REGEX_TEXT_MAX bytes. */
 static bool
 has_an_excuse(const char *text)
 {

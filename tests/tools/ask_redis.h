@@ -28,8 +28,9 @@ redis_connect(const char *path)
 	return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
-/* Sends `command key` and puts the answer (a number's digits, a string's bytes, nothing for nil) into
- * answer. Ends the program when the server does not answer as expected: without it the test is void. */
+/* Sends `command key` and puts the answer (a number's digits, a string's bytes, nothing for nil)
+ * into answer. Ends the program when the server does not answer as expected: without it the test is
+ * void. */
 static inline void
 redis_ask(int fd, const char *command, const char *key, char *answer, size_t size)
 {

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * chain DEPTH COMMAND [ARG]...: COMMAND at the end of a line of DEPTH processes, each the only child
- * of the one before it, all ignoring TERM.
+ * chain DEPTH COMMAND [ARG]...: COMMAND at the end of a line of DEPTH processes, each the only
+ * child of the one before it, all ignoring TERM.
  *
  * Whoever kills only its own children, again and again, needs DEPTH rounds to get to COMMAND.
  */

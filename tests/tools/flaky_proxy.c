@@ -15,12 +15,11 @@
  *     reset              every connection ends with a RST; new ones work
  *     refuse             connections go on, new ones are refused
  *     answer-once TEXT   the next request is not passed on: TEXT is its answer
- *     on WHAT ORDER      ORDER comes into force when the next request that begins with WHAT arrives,
- *                        before anything is done with it. WHAT is a command, say EVAL, or the name of
- *                        a script of dlock: ACQUIRE, RENEW, RELEASE
- *     every WHAT ORDER   the same with each one until `pass`
- *     stop PID           that process stands still
- *     pass               all is well again; what was held back is delivered now
+ *     on WHAT ORDER      ORDER comes into force when the next request that begins with WHAT
+ * arrives, before anything is done with it. WHAT is a command, say EVAL, or the name of a script of
+ * dlock: ACQUIRE, RENEW, RELEASE every WHAT ORDER   the same with each one until `pass` stop PID
+ * that process stands still pass               all is well again; what was held back is delivered
+ * now
  *
  * and, for `on` and `every`, what befalls the one connection that the request came on; the request
  * itself reaches the server, but for the last two:
@@ -33,9 +32,10 @@
  *     here keep          its requests are held back, answers are not, until `pass`
  *     here orphan        the same, and the client gets a RST at once
  *
- * LOG gets a line for each piece of request that arrives: the BOOTTIME in nanoseconds, the number of
- * the connection, how many bytes, the name of its first command or of dlock's script; a line `... 0
- * !FAULT` when a fault strikes that connection, and one `... 0 !closed` when the client has closed it.
+ * LOG gets a line for each piece of request that arrives: the BOOTTIME in nanoseconds, the number
+ * of the connection, how many bytes, the name of its first command or of dlock's script; a line
+ * `... 0 !FAULT` when a fault strikes that connection, and one `... 0 !closed` when the client has
+ * closed it.
  *
  * Ends with the order "quit", or by itself after ten minutes.
  */

@@ -4,11 +4,12 @@
 /*
  * forkstorm N FILE [SECONDS]: about N processes that never stay the same.
  *
- * Every member lives for a second or so, forks its successor and leaves; one in eight calls setsid()
- * first. All ignore TERM, but the first process takes it as a sign and makes them four times faster.
- * Whoever lists the processes and kills what was listed always misses the children born in between.
- * FILE holds a shared count of the births, as text, rewritten by the first process; the storm ends
- * by itself after SECONDS (20), so that a failed test leaves nothing behind.
+ * Every member lives for a second or so, forks its successor and leaves; one in eight calls
+ * setsid() first. All ignore TERM, but the first process takes it as a sign and makes them four
+ * times faster. Whoever lists the processes and kills what was listed always misses the children
+ * born in between. FILE holds a shared count of the births, as text, rewritten by the first
+ * process; the storm ends by itself after SECONDS (20), so that a failed test leaves nothing
+ * behind.
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -7,8 +7,8 @@
  *     hostile_server DIRECTORY STEP [once]
  *
  * Listens on a free port of 127.0.0.1 for each kind of hostility and prints "NAME PORT" lines, then
- * "ready". Friendly is: AUTH, SELECT and CLIENT SETNAME are OK, TIME is the time, and dlock's scripts
- * get the answers of a server on which nobody else has a lock.
+ * "ready". Friendly is: AUTH, SELECT and CLIENT SETNAME are OK, TIME is the time, and dlock's
+ * scripts get the answers of a server on which nobody else has a lock.
  *
  * STEP is where hostility begins, on each connection, or with `once` on the first that comes to it:
  *
@@ -278,8 +278,8 @@ answer(int count, char **words)
 		answer_script(words[2], count > 8 ? words[8] : "");
 }
 
-/* Takes one command off the front of `in`, whose words are ended by NULs in place: how many bytes it
- * had, 0: it is not complete. dlock sends nothing but arrays of strings. */
+/* Takes one command off the front of `in`, whose words are ended by NULs in place: how many bytes
+ * it had, 0: it is not complete. dlock sends nothing but arrays of strings. */
 static size_t
 take_command(char *in, size_t used, int *count, char *words[16])
 {

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT
  *
- * A system on which RUNNER may not listen for questions: to be loaded with LD_PRELOAD. bind(2) of the
- * name that dlock gives itself is refused, as by a security module.
+ * A system on which RUNNER may not listen for questions: to be loaded with LD_PRELOAD. bind(2) of
+ * the name that dlock gives itself is refused, as by a security module.
  */
 #include <errno.h>
 #include <string.h>

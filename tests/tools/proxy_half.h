@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 the dlock authors */
 /* SPDX-License-Identifier: MIT */
 
-/* One direction of a connection through flaky_proxy: pieces that are passed on when they are due. */
+/* One direction of a connection through flaky_proxy: pieces that are passed on when due. */
 #ifndef TESTS_TOOLS_PROXY_HALF_H
 #define TESTS_TOOLS_PROXY_HALF_H
 

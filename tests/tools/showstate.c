@@ -4,10 +4,10 @@
  *
  * showstate FILE: writes to FILE, one line each, everything that a process inherits and that must
  * be the same with and without dlock: working directory, umask, root, signal mask, dispositions,
- * limits, priority and scheduler, capabilities, cgroup, process group, session, the terminal's foreground group, dumpable and
- * parent-death settings, and the open descriptors with what they are, their flags and offset.
- * FILE is opened last, by a descriptor that is not listed. (What it leaves out: pids, and the
- * environment, for which there is env(1).)
+ * limits, priority and scheduler, capabilities, cgroup, process group, session, the terminal's
+ * foreground group, dumpable and parent-death settings, and the open descriptors with what they
+ * are, their flags and offset. FILE is opened last, by a descriptor that is not listed. (What it
+ * leaves out: pids, and the environment, for which there is env(1).)
  */
 #include <dirent.h>
 #include <errno.h>

@@ -5,12 +5,12 @@
  * strike SOCKET NAME SIGNAL RUNS MAX_US WORD COMMAND [ARG...]
  *
  * RUNS times: starts COMMAND (a dlock that takes the lock NAME and runs something, with WORD among
- * the arguments of both), sends it SIGNAL after 0 to MAX_US microseconds, and waits until it has died
- * of it. Then, at once, the lock's key must be gone; after KILL it may be left, but with an expiry,
- * and it is deleted here. Within 2 s no process with the argument WORD may be alive.
+ * the arguments of both), sends it SIGNAL after 0 to MAX_US microseconds, and waits until it has
+ * died of it. Then, at once, the lock's key must be gone; after KILL it may be left, but with an
+ * expiry, and it is deleted here. Within 2 s no process with the argument WORD may be alive.
  *
- * Prints `N started, N not`: how many runs had drawn a fencing number when they were hit. Status 1 and
- * a line on stderr at the first run that went wrong.
+ * Prints `N started, N not`: how many runs had drawn a fencing number when they were hit. Status 1
+ * and a line on stderr at the first run that went wrong.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -231,7 +231,7 @@ test_long(void)
 	CHECK_INT(line, 1);
 }
 
-/* Whatever it is given it does not crash (ASan, UBSan), says why, and names a line that is there. */
+/* Whatever it is given, it does not crash (ASan, UBSan), says why, and names a line of it. */
 static void
 test_random(void)
 {

@@ -32,7 +32,7 @@ clear_environment(void)
 	setenv("DLOCK_CONFIG", "/dev/null", 1); /* this machine may have a file */
 }
 
-/* `line` is cut at its blanks; an argument that is to have one says _ for it, '' is an empty one. */
+/* `line` is cut at its blanks; in an argument _ is a blank, and '' is an empty one. */
 static enum options_result
 parse(const char *line)
 {

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* store/redis: connections that fail, answers that do not come, releases that take the place of what
- * is under way (lock/store.h). */
+/* store/redis: connections that fail, answers that do not come, releases that take the place of
+ * what is under way (lock/store.h). */
 #include <string.h>
 
 #include "redis_bench.h"

@@ -165,7 +165,7 @@ test_environment(void)
 
 /* -- execution -------------------------------------------------------------------------------- */
 
-/* Starts it and lets it go. What spawn_read_failure says at last, 1 or -1; *ended the wait status. */
+/* Starts it and lets it go. What spawn_read_failure says at last; *ended: the wait status. */
 static int
 execute(const char *name, char *const *argv, int *ended, int *status, struct problem *problem)
 {

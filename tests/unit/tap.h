@@ -34,8 +34,8 @@ tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool
 tap_failed(void);
 
-/* Runs `act` in a child process and checks that it ends well: where undefined behaviour would end the
- * test itself, only the case fails. What it checks within counts for nothing. */
+/* Runs `act` in a child process and checks that it ends well: where undefined behaviour would end
+ * the test itself, only the case fails. What it checks within counts for nothing. */
 bool
 tap_survives(void (*act)(const void *context), const void *context);
 

@@ -21,7 +21,7 @@
 
 static int open_error, send_error;
 
-/* Takes the place of the C library's. It cannot know how many arguments there are, and reads six. */
+/* Takes the place of the C library's. It cannot know how many arguments there are: six. */
 __attribute__((no_sanitize("address"))) long
 syscall(long number, ...) // NOLINT(readability-inconsistent-declaration-parameter-name)
 {

@@ -124,14 +124,14 @@ lingers() {
 
 @test "--descendants wait: --max-hold bounds it, 124" {
 	leave_three
-	start_dlock -k 200ms --max-hold 1s --descendants wait job sh leaver
+	start_dlock -k 200ms --max-hold 2s --descendants wait job sh leaver
 	wait_until 3s argv_count "$nap" 3
-	exit_status_of "$OUTER" 4s
+	exit_status_of "$OUTER" 6s
 	[ "$STATUS" -eq 124 ]
 	argv_gone "$nap"
 	free job
 	assert_equal "$(tail -n 1 "$DLOCK_LOG")" \
-		"dlock: 'job' was held for its --max-hold of 1.0s: its command has been ended"
+		"dlock: 'job' was held for its --max-hold of 2.0s: its command has been ended"
 }
 
 @test "--descendants wait: a signal for dlock reaches each that is left once, in the group or not" {

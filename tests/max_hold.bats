@@ -26,7 +26,7 @@ assert_said() {
 	local before
 	before=$(boottime)
 	run --separate-stderr -124 dlock --max-hold 500ms job sleep 60
-	assert_between 490 1500 "$(elapsed_ms "$before")" 'wall time'
+	assert_between 490 3000 "$(elapsed_ms "$before")" 'wall time'
 	free job
 	[ "${#stderr_lines[@]}" -eq 1 ]
 	assert_equal "$stderr" "dlock: 'job' was held for its --max-hold of 0.500s: its command has been ended"
@@ -44,15 +44,15 @@ assert_said() {
 }
 
 @test "--max-hold: counted from COMMAND's start, not from the wait" {
-	redis SET lock:job other PX 700
-	run -0 dlock --max-hold 400ms job sleep 0.2
+	redis SET lock:job other PX 2000
+	run -0 dlock --max-hold 1500ms job sleep 0.2
 	[ -z "$output" ]
 }
 
 @test "--max-hold: the whole tree gets the first signal, also what left the group, and CONT" {
 	local nap
 	nap=$(unique_sleep)
-	start_dlock --max-hold 400ms --signal USR1 -k 3s job bash -c '
+	start_dlock --max-hold 2s --signal USR1 -k 3s job bash -c '
 		trap "echo command >>got; exit 0" USR1
 		setsid bash -c "trap \"echo escaped >>got; exit 0\" USR1; while :; do sleep 0.02; done" &
 		bash -c "trap \"echo stopped >>got; exit 0\" USR1; touch armed; kill -STOP \$BASHPID; sleep 9" &
@@ -61,31 +61,32 @@ assert_said() {
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 124 ]
 	assert_equal "$(sort got)" "$(printf 'command\nescaped\nstopped')"
-	assert_said job 0.400s
+	assert_said job 2.0s
 }
 
 @test "--max-hold: KILL after the grace for who ignores the signal, and no release before (S19)" {
 	local nap before
 	nap=$(unique_sleep)
-	start_dlock --max-hold 400ms -k 400ms job bash -c "trap '' TERM; setsid sleep $nap & sleep $nap; sleep $nap"
 	before=$(boottime)
-	wait_until 2s argv_count "$nap" 2
-	sleep 0.45
-	# In its grace: signalled, alive, held. (setsid's child ignores TERM too.)
+	start_dlock --max-hold 1s -k 2s job bash -c "trap 'touch told' TERM
+		(trap '' TERM; exec setsid sleep $nap) & (trap '' TERM; exec sleep $nap) &
+		while :; do sleep 0.02; done"
+	wait_until 4s test -e told
+	# In its grace: signalled, alive, held.
 	held job
 	argv_count "$nap" 2
 	exit_status_of "$OUTER"
-	assert_between 700 2500 "$(elapsed_ms "$before")" 'wall time'
+	assert_between 2990 6000 "$(elapsed_ms "$before")" 'wall time'
 	[ "$STATUS" -eq 124 ]
 	argv_gone "$nap"
 	free job
-	assert_said job 0.400s
+	grep -qx "dlock: 'job' was held for its --max-hold of 1.0s: its command has been ended" "$DLOCK_LOG"
 }
 
 @test "--max-hold: at no instant is the key absent while the tree lives (S3)" {
 	local nap pids
 	nap=$(unique_sleep)
-	start_dlock --max-hold 300ms -k 300ms job bash -c "trap '' TERM; setsid sleep $nap & sleep $nap"
+	start_dlock --max-hold 1500ms -k 300ms job bash -c "trap '' TERM; setsid sleep $nap & sleep $nap"
 	wait_until 2s argv_count "$nap" 2
 	mapfile -t pids < <(find_argv "$nap")
 	"$TOOLS/keywatch" "$REDIS_SOCK" lock:job "${pids[@]}" || { show_scene; return 1; }
@@ -94,8 +95,8 @@ assert_said() {
 }
 
 @test "--max-hold: a COMMAND that exits by itself in the grace: 124 all the same" {
-	run -124 dlock --max-hold 200ms -k 5s job bash -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
-	run -124 dlock --max-hold 200ms -k 5s job bash -c 'trap "exit 9" TERM; while :; do sleep 0.02; done'
+	run -124 dlock --max-hold 600ms -k 5s job bash -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
+	run -124 dlock --max-hold 600ms -k 5s job bash -c 'trap "exit 9" TERM; while :; do sleep 0.02; done'
 	free job
 }
 
@@ -107,7 +108,7 @@ assert_said() {
 		trap 'exit 0' TERM
 		(trap '' TERM; exec setsid sleep $nap) &
 		while :; do sleep 0.02; done"
-	assert_between 590 2000 "$(elapsed_ms "$before")" 'wall time'
+	assert_between 590 4000 "$(elapsed_ms "$before")" 'wall time'
 	argv_gone "$nap"
 }
 
@@ -115,26 +116,26 @@ assert_said() {
 	local before
 	before=$(boottime)
 	run -124 dlock --max-hold 200ms -k 0 job bash -c 'trap "" TERM; while :; do sleep 0.02; done'
-	assert_between 190 1000 "$(elapsed_ms "$before")" 'wall time'
+	assert_between 190 2500 "$(elapsed_ms "$before")" 'wall time'
 }
 
 @test "--max-hold bounds a job that is suspended" {
-	start_dlock --max-hold 600ms job sleep 60
+	start_dlock --max-hold 2500ms job sleep 60
 	wait_until 2s running "$OUTER"
 	kill -TSTP "$OUTER"
 	wait_until 2s state_is T "$COMMAND"
 	wait_until 2s state_is T "$OUTER"
-	exit_status_of "$OUTER" 4s
+	exit_status_of "$OUTER" 6s
 	[ "$STATUS" -eq 124 ]
 	free job
-	assert_said job 0.600s
+	assert_said job 2.5s
 }
 
 @test "--max-hold: with OUTER stopped by SIGSTOP, COMMAND is ended in time and the lock is free" {
-	start_dlock --max-hold 500ms job sleep 60
+	start_dlock --max-hold 1500ms job sleep 60
 	wait_until 2s running "$OUTER"
 	kill -STOP "$OUTER"
-	wait_until 2s gone "$COMMAND"
+	wait_until 4s gone "$COMMAND"
 	wait_until 1s free job
 	exit_status_of "$OUTER" 2s
 	[ "$STATUS" -eq 124 ]
@@ -143,16 +144,16 @@ assert_said() {
 @test "--max-hold: a stopped RUNNER is woken for it, though its renewal is not due (S31)" {
 	local before
 	# A third of this lease is 10 s.
-	start_dlock -t 30s -k 200ms --max-hold 700ms job bash -c 'trap "" TERM; while :; do sleep 0.05; done'
+	start_dlock -t 30s -k 200ms --max-hold 1500ms job bash -c 'trap "" TERM; while :; do sleep 0.05; done'
 	wait_until 2s running "$OUTER"
 	before=$(boottime)
 	kill -STOP "$RUNNER"
 	wait_until 2s state_is T "$RUNNER"
-	poll_for 3000 state_is_not T "$RUNNER"
+	wait_until 4s state_is_not T "$RUNNER"
 	# And again in the grace.
 	kill -STOP "$RUNNER"
 	exit_status_of "$OUTER" 5s
-	assert_between 0 4000 "$(elapsed_ms "$before")" 'time'
+	assert_between 0 7000 "$(elapsed_ms "$before")" 'time'
 	[ "$STATUS" -eq 124 ]
 	free job
 }
@@ -162,7 +163,7 @@ state_is_not() {
 }
 
 @test "--max-hold: a COMMAND that ended in time did so, also when RUNNER learns of it late" {
-	start_dlock -t 30s --max-hold 600ms job sh -c 'sleep 0.3; exit 5'
+	start_dlock -t 30s --max-hold 1500ms job sh -c 'sleep 1; exit 5'
 	wait_until 2s running "$OUTER"
 	kill -STOP "$RUNNER"
 	exit_status_of "$OUTER" 5s
@@ -170,9 +171,8 @@ state_is_not() {
 }
 
 @test "--max-hold: the lock lost in the grace, 79 wins" {
-	start_dlock -t 2s -k 500ms --max-hold 300ms job bash -c 'trap "" TERM; touch up; while :; do sleep 0.02; done'
-	wait_until 2s running "$OUTER"
-	wait_until 2s test -e up
+	start_dlock -t 2s -k 700ms --max-hold 1s job bash -c 'trap "touch told" TERM; while :; do sleep 0.02; done'
+	wait_until 3s test -e told
 	steal job
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 79 ]

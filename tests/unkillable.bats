@@ -46,11 +46,11 @@ assert_stuck() {
 	local before
 	[ -x "$DLOCK_TEST_BUILD" ]
 	before=$(boottime)
-	DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=unkillable start_dlock -v --report r -t 30s --max-hold 300ms -k 100ms \
+	DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=unkillable start_dlock -v --report r -t 30s --max-hold 2s -k 100ms \
 		job bash -c "trap '' TERM; (trap '' TERM; exec setsid sleep $nap) & sleep $nap"
 	wait_until 2s argv_count "$nap" 2
-	exit_status_of "$OUTER" 15s
-	assert_between 10000 13000 "$(elapsed_ms "$before")" 'bound'
+	exit_status_of "$OUTER" 18s
+	assert_between 11000 16000 "$(elapsed_ms "$before")" 'bound'
 	[ "$STATUS" -eq 124 ]
 	held job
 	assert_stuck 'do not die'
@@ -62,7 +62,7 @@ assert_stuck() {
 @test "a child that is frozen in a v1 cgroup: bounded, and told when it does not die (S85)" {
 	local before
 	freezer_of v1
-	start_dlock -t 30s --max-hold 1s -k 100ms --report r job \
+	start_dlock -t 30s --max-hold 2s -k 100ms --report r job \
 		sh -c 'echo $$ >"$FREEZER/cgroup.procs"; exec sleep 900'
 	wait_until 2s running "$OUTER"
 	wait_until 1s is_sleep "$COMMAND"
@@ -84,13 +84,13 @@ assert_stuck() {
 
 @test "a child that is frozen in a v2 cgroup dies (S85)" {
 	freezer_of v2
-	start_dlock -t 30s --max-hold 1s -k 100ms job \
+	start_dlock -t 30s --max-hold 2s -k 100ms job \
 		sh -c 'echo $$ >"$FREEZER/cgroup.procs"; exec sleep 900'
 	wait_until 2s running "$OUTER"
 	wait_until 1s is_sleep "$COMMAND"
 	wait_until 1s grep -qx "$COMMAND" "$FREEZER/cgroup.procs"
 	freeze
-	exit_status_of "$OUTER" 4s
+	exit_status_of "$OUTER" 6s
 	[ "$STATUS" -eq 124 ]
 	gone "$COMMAND"
 	free job
@@ -113,7 +113,7 @@ as_nobody() {
 
 @test "COMMAND becomes another user's: warned of once, early (S40)" {
 	as_nobody "$DLOCK" -t 30s job sh -c '"$BECOME" --reuid 0 --clear-groups sleep 3; exit 4'
-	wait_until 2500ms grep -q "^dlock: 1 process of 'job' may not be signalled by this user (pid [0-9]*): should the lock be lost, it will not be ended\$" "$DLOCK_LOG"
+	wait_until 2900ms grep -q "^dlock: 1 process of 'job' may not be signalled by this user (pid [0-9]*): should the lock be lost, it will not be ended\$" "$DLOCK_LOG"
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 4 ]
 	[ "$(wc -l <"$DLOCK_LOG")" -eq 1 ]
@@ -128,8 +128,8 @@ as_nobody() {
 }
 
 @test "--max-hold and a process that may not be killed: told, 124, the key is left to its TTL (S40)" {
-	as_nobody "$DLOCK" -t 30s --max-hold 500ms -k 100ms job sh -c '"$BECOME" --reuid 0 --clear-groups sleep 16 & wait'
-	exit_status_of "$OUTER" 14s
+	as_nobody "$DLOCK" -t 30s --max-hold 1s -k 100ms job sh -c '"$BECOME" --reuid 0 --clear-groups sleep 20 & wait'
+	exit_status_of "$OUTER" 16s
 	[ "$STATUS" -eq 124 ]
 	held job
 	assert_stuck 'may not be killed by this user'

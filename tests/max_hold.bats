@@ -45,7 +45,7 @@ assert_said() {
 
 @test "--max-hold: counted from COMMAND's start, not from the wait" {
 	redis SET lock:job other PX 2000
-	run -0 dlock --max-hold 1500ms job sleep 0.2
+	run -0 dlock -q --max-hold 1500ms job sleep 0.2
 	[ -z "$output" ]
 }
 

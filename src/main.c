@@ -29,7 +29,6 @@
  *                    secret.h, problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -248,7 +247,7 @@ ask_about_lock(struct run *run)
 	if (options->name == NULL)
 		return asking_run(NULL, NULL);
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_setting(&problem, getenv("DLOCK_PREFIX") == options->prefix);
+		return bad_key(options, &problem);
 	return asking_run(options->name, run->keys.lock);
 }
 

@@ -382,6 +382,18 @@ scripts_run() {
 	assert_equal "$(grep -c '^79$' <<<"$output")" 2
 }
 
+@test "--held NAME: a key that cannot be is 78 where the prefix was configured, else 64" {
+	echo 'prefix = {' >config
+	run --separate-stderr "$DLOCK" --config config --held L
+	asked 78 'are no hash tag'
+	run --separate-stderr env DLOCK_PREFIX='{' "$DLOCK" --held L
+	asked 78 'are no hash tag'
+	run --separate-stderr "$DLOCK" --prefix '{' --held L
+	asked 64 'are no hash tag'
+	run --separate-stderr env DLOCK_PREFIX='p:' "$DLOCK" --held '{'
+	asked 64 'are no hash tag'
+}
+
 # --- many questions ---
 
 @test "--held: many who ask at once are all told, by few renewals" {

@@ -26,7 +26,7 @@
  *                    an answer means), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
- *                    secret.h, problem.h, compat/ (one missing or awkward thing a file)
+ *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
 #include <string.h>

@@ -4,17 +4,16 @@
 #include "net/resolve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compat/close_range.h"
+#include "base/helper.h"
 
 /* Returns getaddrinfo's error, 0 for none. */
 static int
@@ -77,13 +76,9 @@ end_helper(struct resolver *resolver)
 		return;
 	loop_unwatch(resolver->loop, &resolver->watch);
 	close(resolver->watch.fd);
-	/* Somebody else may have reaped it, and its number may be a stranger's by now: only a child
-	 * that is still to be waited for is sent KILL. It is not waited for here: one that cannot
-	 * die must not stop us either. */
-	siginfo_t info;
-	if (waitid(P_PID, (id_t)resolver->helper, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-		kill(resolver->helper, SIGKILL);
-	waitpid(resolver->helper, NULL, WNOHANG);
+	/* One that cannot die must not stop us either: whoever reaps children gets it later. */
+	helper_signal(resolver->helper, SIGKILL);
+	helper_reap(resolver->helper);
 	resolver->helper = 0;
 }
 
@@ -112,29 +107,18 @@ on_answer(void *context, short revents)
 int
 resolve_start(struct resolver *resolver, const char *host, int port)
 {
-	int ends[2];
+	int end;
 	resolve_cancel(resolver);
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
 	pid_t parent = getpid();
-	pid_t helper = fork();
-	if (helper < 0) {
-		int error = errno;
-		close(ends[0]);
-		close(ends[1]);
-		errno = error;
+	pid_t helper = helper_fork(&end);
+	if (helper < 0)
 		return -1;
-	}
 	if (helper == 0)
-		help(host, port, ends[1], parent);
-	close(ends[1]);
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		help(host, port, end, parent);
 	resolver->helper = helper;
 	resolver->received = 0;
-	resolver->watch = (struct watch){.fd = ends[0],
-	    .events = POLLIN,
-	    .ready = on_answer,
-	    .context = resolver};
+	resolver->watch =
+	    (struct watch){.fd = end, .events = POLLIN, .ready = on_answer, .context = resolver};
 	loop_watch(resolver->loop, &resolver->watch);
 	return 0;
 }

@@ -4,14 +4,14 @@
 #include "run/password.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/helper.h"
 
 /* A helper that ends is soon gone, and nobody but its parent learns of it. */
 #define PULSE_NS NS_PER_MS
@@ -51,48 +51,21 @@ close_pipe(struct password *password)
 
 /* -- the helper ------------------------------------------------------------------------------- */
 
-/* Somebody else may have reaped it, and its number may be a stranger's by now: only a child that is
- * still to be waited for is sent anything. */
-static void
-signal_helper(const struct password *password, int number)
-{
-	siginfo_t info;
-	if (waitid(P_PID, (id_t)password->helper, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-		kill(password->helper, number);
-}
-
-static bool
-has_gone(const struct password *password)
-{
-	siginfo_t info = {0};
-	int status = waitid(P_PID, (id_t)password->helper, &info, WEXITED | WNOHANG);
-	return status != 0 || info.si_pid != 0;
-}
-
 static int
 start_helper(struct password *password)
 {
-	int ends[2], beside = 0;
+	int end, beside = 0;
 	wipe(password);
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
 	prctl(PR_GET_CHILD_SUBREAPER, &beside); /* RUNNER is one */
 	password->errand.beside_command = beside != 0;
-	pid_t helper = fork();
-	if (helper < 0) {
-		int error = errno;
-		close(ends[0]);
-		close(ends[1]);
-		errno = error;
+	pid_t helper = helper_fork(&end);
+	if (helper < 0)
 		return -1;
-	}
 	if (helper == 0)
-		password_helper_run(&password->errand, ends[1]);
-	close(ends[1]);
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		password_helper_run(&password->errand, end);
 	password->helper = helper;
 	password->state = PASSWORD_ASKED;
-	password->watch.fd = ends[0];
+	password->watch.fd = end;
 	loop_watch(password->loop, &password->watch);
 	return 0;
 }
@@ -128,10 +101,10 @@ static void
 on_pulse(void *context, struct instant now)
 {
 	struct password *password = context;
-	if (!has_gone(password)) {
+	if (!helper_reap(password->helper)) {
 		bool late = instant_reached(password->patience_until, now);
 		if (late)
-			kill(password->helper, SIGKILL);
+			helper_signal(password->helper, SIGKILL);
 		loop_set_timer(password->loop, &password->pulse,
 		    instant_plus(now, late ? PULSE_AFTER_KILL_NS : PULSE_NS));
 		return;
@@ -197,7 +170,7 @@ password_cancel(struct secret_source *source)
 	switch (password->state) {
 	case PASSWORD_ASKED:
 		/* Who reads a file has nothing to clean up; who runs a command may be stopped. */
-		signal_helper(password, password->errand.file != NULL ? SIGKILL : SIGCONT);
+		helper_signal(password->helper, password->errand.file != NULL ? SIGKILL : SIGCONT);
 		wait_for_end(password, PASSWORD_ENDING);
 		break;
 	case PASSWORD_ANSWERED:

@@ -140,15 +140,15 @@ $(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
 	$(say) 'LINK $@'
 	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
 
-fuzz_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1
+
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
-	$(run)$(CLANG) $(all_cppflags) $(all_cflags) $(fuzz_sanitize) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(run)$(CLANG) $(all_cppflags) $(all_cflags) $(sanitize) -fsanitize=fuzzer-no-link -c -o $@ $<
 
 $(BUILD)/fuzz/%_fuzz: $(BUILD)/fuzz/obj/tests/fuzz/%_fuzz.o $(fuzz_objects)
 	$(say) 'LINK $@'
-	$(run)$(CLANG) $(fuzz_sanitize) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
+	$(run)$(CLANG) $(sanitize) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
 
 $(BUILD)/tools/%.so: tests/tools/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -12,7 +12,8 @@
 
 #include "base/compat/boottime.h"
 
-/* Signals, channel, exec pipe, connection, resolver: half of this is in use. */
+/* Signals, channel, exec pipe, connection, name look-up, password, questions, steps of the clock:
+ * half of this is in use at the most. */
 #define LOOP_MAX_WATCHES 16
 
 int

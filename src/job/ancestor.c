@@ -64,7 +64,7 @@ ask_for_confirmation(struct job *job)
 		while (signals_read(settings->signals, &number, &code, &sender)) {
 			if (number == SIGCHLD)
 				tree_reap(settings->tree);
-			else if (signals_ends_waiter(settings->signals, number))
+			else if (signals_ends_waiter(number))
 				verdict_die_of(job, number);
 		}
 	}

@@ -55,7 +55,7 @@ split(struct job *job)
 	if (settings->on_lost == ON_LOST_KILL)
 		atomic_store(&job->channel.page->guard_at_ns,
 		    lease_guard_at(&settings->lock.terms, job->lock.t0).ns);
-	signals_block_stops(settings->signals);
+	signals_block_stops();
 	terminal_note(&job->terminal);
 	job->outer = getpid();
 	verdict_share(job);

@@ -17,7 +17,7 @@ variables_prepare(struct job *job)
 	snprintf(own.address, sizeof own.address, "%s", job->answering.address);
 	snprintf(own.token, sizeof own.token, "%s", settings->token);
 	snprintf(own.key, sizeof own.key, "%s", settings->key);
-	held_write(&job->above, &own, held); /* job_run has looked that it is not too deep */
+	held_write(&job->above, &own, held); /* not too deep: ancestors_read */
 	bool locked = job->cover != COVER_NONE;
 	bool own_lock = job->cover == COVER_LOCK;
 	/* Inherited ones speak of another lock, or of none: they are replaced or removed. */

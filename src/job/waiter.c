@@ -59,7 +59,7 @@ on_waiter_signals(void *context, short revents)
 	while (signals_read(job->settings->signals, &number, &code, &sender)) {
 		if (number == SIGCHLD)
 			tree_reap(job->settings->tree); /* of name look-ups */
-		if (job->ended_by != 0 || !signals_ends_waiter(job->settings->signals, number))
+		if (job->ended_by != 0 || !signals_ends_waiter(number))
 			continue;
 		job->ended_by = number;
 		lock_give_up(&job->lock, clock_now());

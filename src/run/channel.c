@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Where the processor cannot do it alone, the C library takes a lock of one process. */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
+    "two processes cannot share the page");
+
 int
 channel_open(struct channel *channel)
 {

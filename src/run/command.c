@@ -14,18 +14,6 @@
 
 static void
 on_failure_readable(void *context, short revents);
-void
-command_signal_left(struct command *command, int number, bool group_has_it)
-{
-	tree_pass_on(&command->tree, getpid(), number, group_has_it);
-}
-
-void
-command_await(struct command *command)
-{
-	command->state = COMMAND_LINGERING;
-}
-
 static void
 on_grace_over(void *context, struct instant now);
 static void
@@ -173,6 +161,18 @@ void
 command_signal_tree(struct command *command, int number)
 {
 	tree_signal(&command->tree, getpid(), number);
+}
+
+void
+command_signal_left(struct command *command, int number, bool group_has_it)
+{
+	tree_pass_on(&command->tree, getpid(), number, group_has_it);
+}
+
+void
+command_await(struct command *command)
+{
+	command->state = COMMAND_LINGERING;
 }
 
 static void

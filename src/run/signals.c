@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "exits.h"
+
 static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 
 /* Passed on to COMMAND, or ending a waiter (SPEC section 4). */
@@ -53,10 +55,9 @@ signals_take_over(struct signals *signals)
 }
 
 void
-signals_block_stops(struct signals *signals)
+signals_block_stops(void)
 {
 	sigset_t set;
-	(void)signals;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
 		sigaddset(&set, stops[i]);
@@ -84,10 +85,9 @@ signals_read(const struct signals *signals, int *number, int *code, int *sender)
 }
 
 bool
-signals_ends_waiter(const struct signals *signals, int number)
+signals_ends_waiter(int number)
 {
 	struct sigaction at_start;
-	(void)signals;
 	/* Of all that is read, only CHLD's disposition was changed, and it ends nobody. */
 	if (number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGTSTP ||
 	    number == SIGTTIN || number == SIGTTOU)
@@ -125,7 +125,7 @@ signals_die_of(int number)
 	kill(getpid(), number);
 	make_deadly(number);
 	kill(getpid(), number); /* if it had been ignored, the first one is gone */
-	_exit(128 + number);
+	_exit(EXIT_BY_SIGNAL + number);
 }
 
 void

@@ -30,7 +30,7 @@ signals_take_over(struct signals *signals);
 /* For OUTER and RUNNER, after the fork: stop signals (TSTP, TTIN, TTOU) too come from the
  * descriptor only. While a single process waits for the lock, they stop it as they stop any. */
 void
-signals_block_stops(struct signals *signals);
+signals_block_stops(void);
 
 /* Between fork and exec: dispositions and mask as at start. Async-signal-safe. */
 void
@@ -43,7 +43,7 @@ signals_read(const struct signals *signals, int *number, int *code, int *sender)
 /* Would this signal have ended the process, had dlock not blocked it? For a waiter: those that
  * end by default and were not ignored at start. */
 bool
-signals_ends_waiter(const struct signals *signals, int number);
+signals_ends_waiter(int number);
 
 /* Dies of the signal, as COMMAND did, without leaving a core dump of its own. Where that cannot
  * be, as process 1 of a container, it exits with 128 + number, as a shell shows it. */

@@ -31,7 +31,8 @@ struct tree {
 	const pid_t *helpers[TREE_MAX_HELPERS];
 	int denied;    /* processes that a signal could not be sent to (EPERM), in the last pass */
 	pid_t example; /* one that is left after tree_sweep */
-	/* Told of every child that is reaped: wait status as in waitid's siginfo. */
+	/* Told of every child that is reaped, its status as in waitid's siginfo. It may call back
+	 * into this module, but not tree_sweep from within tree_sweep. */
 	void (*reaped)(void *context, pid_t pid, int code, int status);
 	void *context;
 };

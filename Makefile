@@ -8,6 +8,8 @@
 #   make deps         install, with apt-get, what the targets here need
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
 #                     put before all of them. uninstall takes it back
+#   make deb          the Debian package, in build/deb
+#   make matrix-build the compilers, libraries and servers of other Debian releases: docs/matrix.md
 #
 # A build needs make, a C compiler, pkg-config, sed, hiredis and libuuid. CC, CPPFLAGS, CFLAGS,
 # LDFLAGS and LDLIBS may be given and are added to what dlock needs. WERROR=1 makes warnings errors, V=1

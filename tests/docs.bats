@@ -121,7 +121,7 @@ man_options() {
 	done < <(
 		cd "$ROOT_DIR" || exit
 		grep -ohE '\]\([^)#]+' ./*.md | sed 's/^](//' | grep -v '://'
-		grep -ohE '\b(src|tests|scripts|man)/[A-Za-z0-9_/.-]*[A-Za-z0-9_]' ./*.md
+		grep -ohE '\b(src|tests|scripts|man|docs|debian|examples)/[A-Za-z0-9_/.-]*[A-Za-z0-9_]' ./*.md
 	)
 	[ "$count" -ge 10 ]
 }

@@ -5,85 +5,17 @@
 #include "run/inquiry.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "inquiry_bench.h"
 #include "run/proc.h"
 #include "tap.h"
-
-#define TOKEN "0b5ec1f2-8d0a-4a52-9f43-cd7b14f63d4c"
-#define QUICK_NS (2 * NS_PER_S)
-
-static struct held_entry entry;
-static struct inquiry_answer answer;
-static int listener = -1;
-
-/* -- a RUNNER --------------------------------------------------------------------------------- */
-
-static void
-listen_anew(void)
-{
-	if (listener >= 0)
-		close(listener);
-	memset(&entry, 0, sizeof entry);
-	listener = inquiry_listen(entry.address);
-	CHECK(listener >= 0);
-	strcpy(entry.token, TOKEN);
-	strcpy(entry.key, "lock:job");
-}
-
-/* A child that is RUNNER: it answers as `act` does, and ends by itself. */
-static void
-start_runner(void (*act)(void))
-{
-	listen_anew();
-	entry.runner = fork();
-	if (entry.runner == 0) {
-		alarm(30);
-		act();
-		_exit(0);
-	}
-	/* Only the child listens: when it ends, nobody does. */
-	close(listener);
-	listener = -1;
-}
-
-static void
-end_runner(void)
-{
-	kill(entry.runner, SIGKILL);
-	waitpid(entry.runner, NULL, 0);
-}
-
-static void
-hear(struct inquiry_question *question, struct inquiry_peer *peer)
-{
-	struct pollfd fd = {.fd = listener, .events = POLLIN};
-	while (inquiry_hear(listener, question, peer) != 1)
-		poll(&fd, 1, 1000);
-}
-
-static void
-say(const struct inquiry_peer *peer, const struct inquiry_question *question, int verdict)
-{
-	struct inquiry_answer reply;
-	memset(&reply, 0, sizeof reply);
-	reply.verdict = verdict;
-	strcpy(reply.token, question->token);
-	strcpy(reply.fence, "17");
-	strcpy(reply.name, "job");
-	snprintf(reply.key, sizeof reply.key, "%d %d", (int)peer->pid, (int)peer->uid);
-	snprintf(reply.reason, sizeof reply.reason, "kind %d", (int)question->kind);
-	inquiry_reply(peer, question, &reply);
-}
 
 /* -- bad askers ------------------------------------------------------------------------------- */
 
@@ -99,8 +31,8 @@ count_descriptors(void)
 	return count;
 }
 
-/* A socket that can send to the listener. named: it has a name to be answered at; path: that of a
- * file. */
+/* A socket that can send to the listener. named: it has a name to be answered at; path:
+ * that of a file. */
 static int
 open_asker(bool named, const char *path)
 {
@@ -115,8 +47,8 @@ open_asker(bool named, const char *path)
 	}
 	memset(&name, 0, sizeof name);
 	name.sun_family = AF_UNIX;
-	int length =
-	    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "dlock-%s", entry.address);
+	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "dlock-%s",
+	    inquiry.entry.address);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 	CHECK_INT(connect(fd, (struct sockaddr *)&name, size), 0);
 	return fd;
@@ -125,7 +57,7 @@ open_asker(bool named, const char *path)
 static const struct inquiry_question good = {.magic = INQUIRY_MAGIC,
     .nonce = 7,
     .kind = INQUIRY_HELD,
-    .token = TOKEN};
+    .token = RUNNER_TOKEN};
 
 static void
 send_bytes(int fd, const void *bytes, size_t size)
@@ -140,52 +72,52 @@ test_bad_askers(void)
 	struct inquiry_peer peer;
 	static char bytes[3 * sizeof good];
 	static const size_t sizes[] = {0, 1, sizeof good - 1, sizeof good + 1, sizeof bytes};
-	listen_anew();
+	runner_listen();
 	int fd = open_asker(true, NULL);
 
 	tap_case("nothing is there");
-	CHECK_INT(inquiry_hear(listener, &question, &peer), -1);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), -1);
 
 	tap_case("a good question");
 	send_bytes(fd, &good, sizeof good);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 1);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 1);
 	CHECK_INT((int64_t)question.nonce, 7);
 	CHECK_INT(peer.pid, getpid());
 	CHECK_INT(peer.uid, (int64_t)getuid());
-	CHECK_INT(inquiry_hear(listener, &question, &peer), -1);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), -1);
 
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		tap_case("%zu bytes are no question", sizes[i]);
 		memcpy(bytes, &good, sizeof good);
 		send_bytes(fd, bytes, sizes[i]);
-		CHECK_INT(inquiry_hear(listener, &question, &peer), 0);
-		CHECK_INT(inquiry_hear(listener, &question, &peer), -1);
+		CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 0);
+		CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), -1);
 	}
 
 	tap_case("one of another version is none");
 	struct inquiry_question other = good;
 	other.magic[6] = '2';
 	send_bytes(fd, &other, sizeof other);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 0);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 0);
 
 	tap_case("a token without an end is given one");
 	other = good;
 	memset(other.token, 'x', sizeof other.token);
 	send_bytes(fd, &other, sizeof other);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 1);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 1);
 	CHECK(strlen(question.token) < sizeof question.token);
 	close(fd);
 
 	tap_case("who cannot be answered has not asked: no name, or a file's");
 	fd = open_asker(false, NULL);
 	send_bytes(fd, &good, sizeof good);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 0);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 0);
 	close(fd);
 	char path[64];
 	snprintf(path, sizeof path, "/tmp/dlock-inquiry-%d", (int)getpid());
 	fd = open_asker(true, path);
 	send_bytes(fd, &good, sizeof good);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 0);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 0);
 	close(fd);
 	unlink(path);
 }
@@ -206,7 +138,7 @@ test_attached(void)
 	    .msg_control = &control,
 	    .msg_controllen = sizeof control};
 	tap_case("descriptors that come with a question are not taken");
-	listen_anew();
+	runner_listen();
 	int fd = open_asker(true, NULL);
 	for (size_t i = 0; i < COUNT_OF(attached); i++)
 		attached[i] = fd;
@@ -216,7 +148,7 @@ test_attached(void)
 	memcpy(CMSG_DATA(&control.header), attached, sizeof attached);
 	int before = count_descriptors();
 	CHECK_INT(sendmsg(fd, &message, 0), (int64_t)sizeof question);
-	CHECK_INT(inquiry_hear(listener, &question, &peer), 1);
+	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 1);
 	CHECK_INT(peer.pid, getpid());
 	CHECK_INT(count_descriptors(), before);
 	close(fd);
@@ -241,11 +173,11 @@ answer_the_deaf(void)
 		deaf.address_length = size;
 		memcpy(deaf.address, &name, size);
 		for (int k = 0; k < 12; k++)
-			say(&deaf, &good, VERDICT_YES);
+			runner_say(&deaf, &good, VERDICT_YES);
 	}
 	for (;;) {
-		hear(&question, &peer);
-		say(&peer, &question, VERDICT_YES);
+		runner_hear(&question, &peer);
+		runner_say(&peer, &question, VERDICT_YES);
 	}
 }
 
@@ -253,9 +185,9 @@ static void
 test_deaf(void)
 {
 	tap_case("those who ask and do not read keep nobody else from an answer");
-	start_runner(answer_the_deaf);
-	CHECK_INT(inquiry_ask(&entry, INQUIRY_HELD, QUICK_NS, -1, &answer), INQUIRY_ANSWERED);
-	end_runner();
+	runner_start(answer_the_deaf);
+	CHECK_INT(runner_ask(INQUIRY_HELD), INQUIRY_ANSWERED);
+	runner_end();
 }
 
 int

@@ -32,13 +32,6 @@ stop_again_and_again() {
 	done
 }
 
-# What every case below ends with: 79, and a line that says why.
-assert_lost() {
-	exit_status_of "$OUTER"
-	[ "$STATUS" -eq 79 ] || { echo "status $STATUS instead of 79" >&2; show_scene >&2; return 1; }
-	grep -qF "dlock: lost 'job': " "$DLOCK_LOG"
-}
-
 @test "dead before free: with the server frozen, the tree is dead before the key ends (R6, S27, P40)" {
 	start_witnessed --ttl 2s job
 	settle job

@@ -174,3 +174,10 @@ assert_dead_in_time() {
 assert_nothing_confirmed_since_settle() {
 	[ "$(confirmed_count)" -eq "$CONFIRMED" ] || { echo "a renewal came between: the case is invalid" >&2; return 1; }
 }
+
+# What a lost lock ends with: 79, and a line that says why.
+assert_lost() {
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ] || { echo "status $STATUS instead of 79" >&2; show_scene >&2; return 1; }
+	grep -qF "dlock: lost 'job': " "$DLOCK_LOG"
+}

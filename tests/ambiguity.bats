@@ -274,19 +274,20 @@ asked_more_than() {
 
 # -- TERM while the answer is under way --------------------------------------------------------------
 
-# TERM comes when the acquire has been sent and not been answered.
+# TERM, or another signal, comes when the acquire has been sent and not been answered.
 term_meanwhile() {
+	local name=${2:-TERM}
 	watch_all
 	strike_next ACQUIRE "$1"
 	start_dlock -vv --ttl 30s job "${RUN[@]}"
 	wait_until 2s struck "$1"
 	[ "$1" = freeze ] || [ "$1" = keep ] || wait_until 1s held job
-	kill -TERM "$OUTER"
+	kill "-$name" "$OUTER"
 	start_clock
 	STATUS=0
 	wait "$OUTER" || STATUS=$?
 	assert_between 0 150 "$(clock_ms)" "milliseconds until dlock ended"
-	[ "$STATUS" -eq 143 ] || fail "status $STATUS"
+	[ "$STATUS" -eq $((128 + $(kill -l "$name"))) ] || fail "status $STATUS"
 	end_failure "$1"
 	wait_until 500ms free job
 	sleep 0.2
@@ -296,6 +297,10 @@ term_meanwhile() {
 
 @test "TERM while the acquire's answer is lost: dlock dies of it at once, no lock remains" {
 	term_meanwhile drop
+}
+
+@test "so it does of a signal that is never passed on to COMMAND" {
+	term_meanwhile drop PROF
 }
 
 @test "TERM after half an answer: the same" {

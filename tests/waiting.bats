@@ -132,7 +132,7 @@ try_conflict() {
 	hold job
 	keys=$(redis --scan | sort)
 	fields=$(redis HKEYS "$(info_key_of job)")
-	for name in HUP INT QUIT TERM USR1 USR2 ALRM VTALRM PROF XCPU IO RTMIN; do
+	for name in HUP INT QUIT TERM USR1 USR2 ALRM VTALRM PROF XCPU IO PWR ABRT RTMIN RTMAX; do
 		killed_in_wait() {
 			local how
 			start env --default-signal bash -c 'ulimit -c 0; exec "$@"' - \

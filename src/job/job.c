@@ -64,6 +64,7 @@ split(struct job *job)
 		return;
 	if (guard.runner == 0)
 		keeper_run(job);
+	signals_end_waiting(settings->signals);
 	settings->tree->known = guard.runner;
 	channel_take(&job->channel, CHANNEL_OUTER);
 	settings->store->operations->forget(settings->store);

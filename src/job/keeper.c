@@ -165,6 +165,7 @@ on_clock_step(void *context, struct instant now)
 _Noreturn void
 keeper_run(struct job *job)
 {
+	signals_end_waiting(job->settings->signals);
 	job->started_at = clock_now();
 	prctl(PR_SET_NAME, "dlock-run");
 	if (job->cover != COVER_NONE)

@@ -20,6 +20,11 @@ static const int changed[SIGNALS_CHANGED] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
     SIGWINCH, SIGCONT};
 
+/* The others that end a process by default; the real-time signals do too. Not the faults: a process
+ * that has one cannot go on. */
+static const int deadly[] = {SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT, SIGABRT, SIGTRAP,
+    SIGSYS};
+
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
 /* The mask as the kernel knows it. The C libraries hide the signals that they use themselves, which
@@ -30,6 +35,15 @@ kernel_mask(const sigset_t *set, sigset_t *before)
 	return (int)syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, before, sizeof(uint64_t));
 }
 
+static void
+add_deadly(sigset_t *set)
+{
+	for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
+		sigaddset(set, deadly[i]);
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		sigaddset(set, number);
+}
+
 int
 signals_take_over(struct signals *signals)
 {
@@ -38,6 +52,7 @@ signals_take_over(struct signals *signals)
 	sigemptyset(&ours);
 	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
 		sigaddset(&ours, passed_on[i]);
+	add_deadly(&ours);
 	sigaddset(&ours, SIGCHLD);
 	if (kernel_mask(NULL, &signals->mask) != 0 || sigprocmask(SIG_BLOCK, &ours, NULL) != 0)
 		return -1;
@@ -62,6 +77,19 @@ signals_block_stops(void)
 	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
 		sigaddset(&set, stops[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void
+signals_end_waiting(const struct signals *signals)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	add_deadly(&set);
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		if (sigismember(&signals->mask, number) == 1)
+			sigdelset(&set, number);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void

@@ -32,6 +32,12 @@ signals_take_over(struct signals *signals);
 void
 signals_block_stops(void);
 
+/* In OUTER and in RUNNER, after the fork: what ends a process by default, and is not passed on to
+ * COMMAND, ends this one again, unless it was blocked at start; the other one undoes what is to be
+ * undone. A single process that waits reads these too: it has to leave no trace. */
+void
+signals_end_waiting(const struct signals *signals);
+
 /* Between fork and exec: dispositions and mask as at start. Async-signal-safe. */
 void
 signals_restore(const struct signals *signals);

@@ -22,8 +22,8 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 
 /* The others that end a process by default; the real-time signals do too. Not the faults: a process
  * that has one cannot go on. */
-static const int deadly[] = {SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT, SIGABRT, SIGTRAP,
-    SIGSYS};
+static const int deadly[] = {SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT, SIGABRT,
+    SIGTRAP, SIGSYS};
 
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 

@@ -263,9 +263,8 @@ demo:
 	@$(MAKE) --no-print-directory $(jobs) $(PROGRAM)
 	@scripts/demo
 
-# $(call install_file,FILE,DIRECTORY,NAME,MODE): FILE, if this tree has it, as NAME.
-install_file = [ ! -e $(1) ] || { $(INSTALL) -d "$(DESTDIR)$(2)" && \
-	$(INSTALL) -m $(4) $(1) "$(DESTDIR)$(2)/$(3)"; }
+# $(call install_file,FILE,DIRECTORY,NAME,MODE)
+install_file = $(INSTALL) -d "$(DESTDIR)$(2)" && $(INSTALL) -m $(4) $(1) "$(DESTDIR)$(2)/$(3)"
 
 # The manual of this build: it names the dlock.conf that this build reads.
 $(BUILD)/man/dlock.1: man/dlock.1 $(BUILD)/flags

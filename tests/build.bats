@@ -21,19 +21,10 @@ setup() {
 
 copy_tree() {
 	mkdir tree
-	cp -R "$ROOT_DIR"/{Makefile,VERSION,src,scripts,man,.gitignore} tree
+	cp -R "$ROOT_DIR"/{Makefile,VERSION,src,scripts,man,completions,examples,.gitignore} tree
 	mkdir tree/tests
 	cp -R "$ROOT_DIR"/tests/{run,tools} tree/tests
 	cd tree || return 1
-}
-
-# Stand-ins for the files that install takes along.
-make_extras() {
-	local file
-	mkdir -p completions examples
-	for file in completions/{dlock.bash,_dlock,dlock.fish} examples/dlock.conf; do
-		echo "this is $file" >"$file"
-	done
 }
 
 # The files below a directory, one a line, from there.
@@ -69,7 +60,6 @@ files_below() {
 
 @test "make: without a word of its own an installation is below /usr/local, and uninstall leaves nothing" {
 	copy_tree
-	make_extras
 	make -j2 CFLAGS=-O0 >/dev/null
 	run make install DESTDIR="$WORK/a place" CFLAGS=-O0
 	assert_success
@@ -84,7 +74,7 @@ files_below() {
 	diff "$WORK/wanted" <(files_below "$WORK/a place")
 	cmp dlock "$WORK/a place/usr/local/bin/dlock"
 	diff man/dlock.1 "$WORK/a place/usr/local/share/man/man1/dlock.1"
-	grep -qx 'this is completions/dlock.bash' "$WORK/a place/usr/local/share/bash-completion/completions/dlock"
+	cmp completions/dlock.bash "$WORK/a place/usr/local/share/bash-completion/completions/dlock"
 	for file in bin/dlock:755 share/man/man1/dlock.1:644 share/zsh/site-functions/_dlock:644; do
 		assert_equal "$(stat -c %a "$WORK/a place/usr/local/${file%:*}")" "${file#*:}"
 	done
@@ -100,7 +90,6 @@ files_below() {
 
 @test "make: PREFIX and each directory can be named, and the binary and its manual know SYSCONFDIR" {
 	copy_tree
-	make_extras
 	printf '.Sh FILES\n.Pa /etc/dlock.conf\n' >>man/dlock.1
 	settings=(CFLAGS=-O0 PREFIX=/p SYSCONFDIR=/p/etc MANDIR=/m BASHCOMPDIR=/b ZSHCOMPDIR=/z FISHCOMPDIR=/f
 		DOCDIR=/d BINDIR=/bin)

@@ -225,6 +225,18 @@ man_examples() {
 	'
 }
 
+@test "man page: what is shown of an example is what is written there" {
+	local example line
+	# Brackets and full stops are macros' own: one that stands alone would lose its blank.
+	mandoc -T ascii -O width=200 "$MAN" | sed -e 's/.\x08//g' -e 's/^ *//' >shown
+	man_examples
+	for example in example.*; do
+		while IFS= read -r line; do
+			grep -qxF -- "${line#"${line%%[! ]*}"}" shown || { echo "not shown so: $line"; return 1; }
+		done <"$example"
+	done
+}
+
 @test "man page: the examples run" {
 	local example
 	man_examples

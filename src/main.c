@@ -153,8 +153,12 @@ open_report(struct run *run, struct problem *problem)
 {
 	const struct identity *identity = &run->identity;
 	if (report_open(&run->report, run->options.report) != 0) {
+		struct problem why;
+		bool nobody_reads = errno == ENXIO;
+		problem_set_errno(&why, NULL, errno);
 		problem_set(problem, "--report: cannot append to '%s': %s", run->options.report,
-		    errno == ENXIO ? "nobody reads from it" : strerror(errno));
+		    nobody_reads ? "nobody reads from it" : why.text);
+		problem->is_system = why.is_system;
 		return false;
 	}
 	run->report.name = run->options.name;

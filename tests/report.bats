@@ -210,6 +210,28 @@ runner_is_there() {
 	done
 }
 
+# Who claimed the line before there is room for it would take it along. It waits for 100 ms, so there
+# are some tries.
+@test "--report: RUNNER killed while it waits for room in a FIFO: OUTER reports" {
+	local line=
+	mkfifo full
+	exec 7<>full
+	for _ in {1..5}; do
+		dd if=/dev/zero bs=65536 count=1 >&7 2>/dev/null
+		rm -f up
+		start_dlock --report full job sh -c 'touch up; sleep 0.1; exit 3' 7>&-
+		wait_until 3s runner_is_there
+		wait_until 2s test -e up
+		wait_until 2s free job
+		kill -KILL "$RUNNER"
+		head -c 65536 <&7 >/dev/null
+		! read -r -t 1 line <&7 || break
+	done
+	exec 7>&-
+	echo "$line" >r
+	report 'r["outcome"] == "ran" and r["status"] == 3'
+}
+
 @test "--report: OUTER killed at that moment: RUNNER reports, once" {
 	DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=slow-report=700 start_dlock --report r job sh -c "touch up; exit 3"
 	wait_until 2s test -e up

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compat/boottime.h"
@@ -15,6 +16,8 @@
 /* Signals, channel, exec pipe, connection, name look-up, password, questions, steps of the clock:
  * half of this is in use at the most. */
 #define LOOP_MAX_WATCHES 16
+/* Before another try, when the kernel had no memory for poll. */
+#define MEMORY_PAUSE_NS (10 * NS_PER_MS)
 
 int
 loop_open(struct loop *loop)
@@ -124,6 +127,19 @@ is_watched(const struct loop *loop, const struct watch *watch)
 	return false;
 }
 
+/* A kernel that has no memory for a moment is no reason to end: a lock is held, or asked for. */
+static bool
+is_passing(int error)
+{
+	const struct timespec pause = {.tv_nsec = MEMORY_PAUSE_NS};
+	if (error == EINTR)
+		return true;
+	if (error != ENOMEM && error != EAGAIN)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
 int
 loop_run_once(struct loop *loop)
 {
@@ -143,7 +159,7 @@ loop_run_once(struct loop *loop)
 		fds[count++] = (struct pollfd){.fd = watch->fd, .events = watch->events};
 	}
 	int ready = poll(fds, count, -1);
-	if (ready < 0 && errno != EINTR)
+	if (ready < 0 && !is_passing(errno))
 		return -1;
 
 	struct instant now = clock_now();

@@ -64,7 +64,7 @@ void
 loop_stop_timer(struct loop *loop, struct timer *timer);
 
 /* Sleeps until something is due and handles it, once: first hook, timers, descriptors. 0, or -1
- * and errno when poll itself fails. */
+ * and errno when poll itself fails, and not for want of memory. */
 int
 loop_run_once(struct loop *loop);
 

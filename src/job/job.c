@@ -40,9 +40,11 @@ job_turn(struct job *job)
 static void
 split(struct job *job)
 {
+	static struct loop guard_loop;
 	const struct job_settings *settings = job->settings;
 	struct guard_settings guard = {
 	    .name = settings->name,
+	    .loop = &guard_loop,
 	    .has_lock = job->cover == COVER_LOCK,
 	    .channel = &job->channel,
 	    .signals = settings->signals,
@@ -50,7 +52,8 @@ split(struct job *job)
 	    .tree = settings->tree,
 	    .terminal = &job->terminal,
 	};
-	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0)
+	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0 ||
+	    loop_open(guard.loop) != 0)
 		return;
 	if (settings->on_lost == ON_LOST_KILL)
 		atomic_store(&job->channel.page->guard_at_ns,
@@ -62,8 +65,10 @@ split(struct job *job)
 	guard.runner = fork();
 	if (guard.runner < 0)
 		return;
-	if (guard.runner == 0)
+	if (guard.runner == 0) {
+		loop_close(guard.loop);
 		keeper_run(job);
+	}
 	signals_end_waiting(settings->signals);
 	settings->tree->known = guard.runner;
 	channel_take(&job->channel, CHANNEL_OUTER);

@@ -28,7 +28,7 @@
 
 struct guard {
 	const struct guard_settings *settings;
-	struct loop loop;
+	struct loop *loop;
 	struct watch signal_watch;
 	struct watch channel_watch;
 	struct timer deadline;
@@ -144,7 +144,7 @@ on_channel(void *context, short revents)
 	(void)revents;
 	/* What follows an end of file is CHLD. */
 	if (hear_runner(guard))
-		loop_unwatch(&guard->loop, &guard->channel_watch);
+		loop_unwatch(guard->loop, &guard->channel_watch);
 }
 
 /* -- signals ---------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ spare_runner(struct guard *guard, struct instant now)
 	if (guard->respite_until.ns == INT64_MAX)
 		guard->respite_until = instant_plus(now, RUNNER_RESPITE_NS);
 	tree_signal(guard->settings->tree, guard->settings->runner, SIGKILL);
-	loop_set_timer(&guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
+	loop_set_timer(guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
 }
 
 static void
@@ -211,7 +211,7 @@ on_deadline(void *context, struct instant now)
 	if (guard_at.ns == INT64_MAX || testing_hook("no-guard"))
 		return;
 	if (!instant_reached(guard_at, now)) {
-		loop_set_timer(&guard->loop, &guard->deadline, guard_at);
+		loop_set_timer(guard->loop, &guard->deadline, guard_at);
 		return;
 	}
 	if (atomic_load(&page->phase) == PHASE_KILLING &&
@@ -230,7 +230,7 @@ on_wake(void *context, struct instant now)
 {
 	struct guard *guard = context;
 	if (guard->deadline.linked && instant_reached(guard->deadline.at, now)) {
-		loop_stop_timer(&guard->loop, &guard->deadline);
+		loop_stop_timer(guard->loop, &guard->deadline);
 		on_deadline(guard, now);
 	}
 }
@@ -241,20 +241,23 @@ static void
 wake_by_channel(int fd)
 {
 	fcntl(fd, F_SETOWN, getpid());
-	fcntl(fd, F_SETSIG, SIGCONT);
-	fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC);
+	/* Where that is not to be had the signal would be one that ends us. */
+	if (fcntl(fd, F_SETSIG, SIGCONT) == 0)
+		fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC);
 }
 
 _Noreturn void
 guard_run(const struct guard_settings *settings)
 {
-	struct guard guard = {.settings = settings, .respite_until = INSTANT_NEVER};
+	struct guard guard = {
+	    .settings = settings,
+	    .loop = settings->loop,
+	    .respite_until = INSTANT_NEVER,
+	};
 	message_never_block();
 	urgency_raise();
-	if (loop_open(&guard.loop) != 0)
-		end_by_force(&guard, "no descriptor is left for the guard's timer");
-	guard.loop.first = on_wake;
-	guard.loop.first_context = &guard;
+	guard.loop->first = on_wake;
+	guard.loop->first_context = &guard;
 	guard.signal_watch = (struct watch){.fd = settings->signals->fd,
 	    .events = POLLIN,
 	    .ready = on_signals,
@@ -265,14 +268,14 @@ guard_run(const struct guard_settings *settings)
 	    .context = &guard};
 	guard.deadline = (struct timer){.due = on_deadline, .context = &guard};
 	wake_by_channel(guard.channel_watch.fd);
-	loop_watch(&guard.loop, &guard.signal_watch);
-	loop_watch(&guard.loop, &guard.channel_watch);
-	loop_set_timer(&guard.loop, &guard.deadline,
+	loop_watch(guard.loop, &guard.signal_watch);
+	loop_watch(guard.loop, &guard.channel_watch);
+	loop_set_timer(guard.loop, &guard.deadline,
 	    (struct instant){atomic_load(&settings->channel->page->guard_at_ns)});
 	descriptors_let_go();
 	settings->tree->helpers[0] = &settings->runner; /* reaped by check_runner alone */
 	for (;;) {
-		if (loop_run_once(&guard.loop) != 0)
+		if (loop_run_once(guard.loop) != 0)
 			end_by_force(&guard, "the guard cannot wait for events");
 	}
 }

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "base/loop.h"
 #include "run/channel.h"
 #include "run/report.h"
 #include "run/signals.h"
@@ -20,6 +21,7 @@ struct guard_settings {
 	const char *name; /* of the lock, for messages */
 	bool has_lock;    /* this run has one of its own that can be lost */
 	pid_t runner;
+	struct loop *loop; /* opened before the fork, when failing was still harmless; empty */
 	struct channel *channel;
 	const struct signals *signals;
 	struct report *report;

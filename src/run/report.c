@@ -136,14 +136,18 @@ make_line(const struct report *report, const struct report_end *end, char *line,
 	return json_end(&json);
 }
 
+static bool
+has_room(int fd)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	return poll(&room, 1, PATIENCE_MS) != 0;
+}
+
 /* One write, so that lines of several writers do not mix. NULL, or why it failed. */
 static const char *
 append(int fd, const char *line, size_t length)
 {
-	struct pollfd room = {.fd = fd, .events = POLLOUT};
 	ssize_t written;
-	if (poll(&room, 1, PATIENCE_MS) != 1)
-		return "it takes nothing";
 	do {
 		written = write(fd, line, length);
 	} while (written < 0 && errno == EINTR);
@@ -159,14 +163,18 @@ report_write(struct report *report, const struct report_end *end)
 	sigset_t ttou, before;
 	if (report->fd < 0)
 		return;
+	size_t length = make_line(report, end, line, sizeof line);
+	const char *failure = has_room(report->fd) ? NULL : "it takes nothing";
+	/* Claimed at the last moment: who is killed before it has not reported, and the other does.
+	 */
 	if (report->claim != NULL && atomic_exchange(report->claim, 1) != 0)
 		return;
-	size_t length = make_line(report, end, line, sizeof line);
 	/* A terminal with `stty tostop` stops who writes from the background. */
 	sigemptyset(&ttou);
 	sigaddset(&ttou, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &ttou, &before);
-	const char *failure = append(report->fd, line, length);
+	if (failure == NULL)
+		failure = append(report->fd, line, length);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(report->fd);
 	report->fd = -1;

@@ -133,7 +133,7 @@ files_below() {
 	assert_success
 	assert_equal "$(grep -c '^clang .*-DONE_OF_CPPFLAGS.* -O0 -fno-common -c ' <<<"$output")" \
 		"$(find src -name '*.c' | wc -l)"
-	assert_line --regexp '^clang -O0 -fno-common -Wl,--build-id=none -o dlock .* -lhiredis .*-lm *$'
+	assert_line --regexp '^clang -O0 -fno-common -Wl,--build-id=none -o dlock .* -l:?(lib)?hiredis(\.a)? .*-lm *$'
 	run ./dlock --version
 	assert_success
 }

@@ -102,14 +102,15 @@ bad_key(const struct options *options, const struct problem *problem)
 	    name_is_good && options_are_configured(options, "prefix", "prefix"));
 }
 
+/* Who we are. It is asked while the server answers the login, unless it is needed before. */
 static void
-identify(struct run *run)
+identify(void *context)
 {
-	struct identity *identity = &run->identity;
-	identity_make_token(run->token);
-	identity_gather(identity, run->options.command[0], run->options.label);
-	identity_write(identity, run->record);
-	url_print(&run->options.url, run->server, sizeof run->server);
+	struct run *run = context;
+	if (run->record[0] != '\0')
+		return;
+	identity_gather(&run->identity, run->options.command[0], run->options.label);
+	identity_write(&run->identity, run->record);
 }
 
 /* Seeds the jitter: any two waiters have different tokens. */
@@ -152,6 +153,8 @@ static bool
 open_report(struct run *run, struct problem *problem)
 {
 	const struct identity *identity = &run->identity;
+	if (run->options.report != NULL)
+		identify(run);
 	if (report_open(&run->report, run->options.report) != 0) {
 		struct problem why;
 		bool nobody_reads = errno == ENXIO;
@@ -194,7 +197,8 @@ run_command(struct run *run)
 		return bad_key(options, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
 		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
-	identify(run);
+	identity_make_token(run->token);
+	url_print(&options->url, run->server, sizeof run->server);
 	if (!open_report(run, &problem))
 		return bad_setting(&problem, options_are_configured(options, "report", "report"));
 	if (loop_open(&run->loop) != 0)
@@ -211,6 +215,8 @@ run_command(struct run *run)
 	    .record = run->record,
 	    .min_fence = options->min_fence,
 	    .fence_mode = options->fence_mode,
+	    .prepare = identify,
+	    .prepare_context = run,
 	};
 	struct store *store = redis_store_new(&run->loop, &run->redis);
 	if (store == NULL)

@@ -119,6 +119,8 @@ on_opened(void *context)
 	struct redis_store *redis = context;
 	redis->phase = PHASE_LOGIN;
 	redis_login_start(&redis->login);
+	if (redis->settings->prepare != NULL)
+		redis->settings->prepare(redis->settings->prepare_context);
 }
 
 static void

@@ -23,9 +23,13 @@ struct redis_settings {
 	const char *server;           /* the URL for people */
 	const struct keys *keys;
 	const char *token;
-	const char *record;
+	const char *record; /* read from the first request on */
 	int64_t min_fence;
 	enum fence_mode fence_mode;
+	/* Called when a login has been sent, NULL for nothing: what only the requests need can be
+	 * made while its answer is on its way. */
+	void (*prepare)(void *context);
+	void *prepare_context;
 };
 
 /* A store, closed; NULL: no memory. Freed by redis_store_free. */

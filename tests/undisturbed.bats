@@ -187,6 +187,13 @@ refute_stopped() {
 	! state_is T "$1"
 }
 
+# The kernel wakes it when RUNNER speaks, and is told so before there is a RUNNER.
+@test "OUTER stopped right after the fork, and for good: it is woken for COMMAND's end (S31)" {
+	run -42 timeout 8 strace -f -qq -o trace -e trace=setpriority \
+		-e inject=setpriority:signal=STOP:when=1 "$DLOCK" -t 2s job sh -c 'exit 42'
+	grep -q 'INJECTED' trace || grep -q 'stopped by SIGSTOP' trace
+}
+
 @test "OUTER stopped for two TTLs: the lock is kept, and after CONT dlock ends with COMMAND's code (S31)" {
 	hold 1s
 	kill -STOP "$OUTER"

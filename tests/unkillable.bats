@@ -59,6 +59,21 @@ assert_stuck() {
 	argv_count "$nap" 1 || argv_count "$nap" 2
 }
 
+# What is killed does not die for ten seconds here, so that RUNNER is killing all the time. Its own
+# timer would wake it from the first stop only, and not from one that comes before it has read of it.
+@test "RUNNER stopped again and again while it kills: it is not kept from it (S31)" {
+	local stops
+	[ -x "$DLOCK_TEST_BUILD" ]
+	DLOCK=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=unkillable start_dlock -t 30s --max-hold 500ms -k 0 job sleep "$nap"
+	wait_until 2s running "$OUTER"
+	sleep 0.8
+	for stops in {1..3000}; do kill -STOP "$RUNNER"; done
+	echo "$stops stops"
+	wait_until 2s state_is S "$RUNNER"
+	sleep 0.2
+	run -1 state_is T "$RUNNER"
+}
+
 @test "a child that is frozen in a v1 cgroup: bounded, and told when it does not die (S85)" {
 	local before
 	freezer_of v1

@@ -53,7 +53,7 @@ split(struct job *job)
 	    .terminal = &job->terminal,
 	};
 	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0 ||
-	    loop_open(guard.loop) != 0)
+	    guard_prepare(&guard) != 0)
 		return;
 	if (settings->on_lost == ON_LOST_KILL)
 		atomic_store(&job->channel.page->guard_at_ns,

@@ -60,8 +60,8 @@ see_signal(struct job *job, enum forward_witness witness, int number, int code, 
 	pass_signals_on(job, clock_now());
 }
 
-/* Not COMMAND's: the kernel's timers and terminal, and the CONT of somebody who asks a RUNNER that
- * does not answer (run/inquiry.h). */
+/* Not COMMAND's: the kernel's timers and terminal, and the CONT that wakes RUNNER, of somebody who
+ * asks one that does not answer (run/inquiry.h) or of OUTER. */
 static bool
 is_own_business(int number, int code)
 {

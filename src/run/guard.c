@@ -149,12 +149,23 @@ on_channel(void *context, short revents)
 
 /* -- signals ---------------------------------------------------------------------------------- */
 
+/* Stopping a killer shall not help. RUNNER's own timer is not enough: it fires once, and again only
+ * when RUNNER has read of it (timer_create(2)), which who is busy or stopped a second time has not. */
+static void
+continue_killer(const struct guard *guard)
+{
+	const union sigval nothing = {.sival_int = 0};
+	if (atomic_load(&guard->settings->channel->page->phase) == PHASE_KILLING)
+		sigqueue(guard->settings->runner, SIGCONT, nothing);
+}
+
 static void
 check_runner(struct guard *guard)
 {
 	siginfo_t info = {0};
 	int status = waitid(P_PID, (id_t)guard->settings->runner, &info, WEXITED | WNOHANG);
 	if (status != 0 || info.si_pid == 0) {
+		continue_killer(guard); /* this may be news of its stop */
 		/* As process 1 of a container, or below one that left orphans: those are reaped. */
 		tree_reap(guard->settings->tree);
 		return;
@@ -197,6 +208,7 @@ spare_runner(struct guard *guard, struct instant now)
 {
 	if (guard->respite_until.ns == INT64_MAX)
 		guard->respite_until = instant_plus(now, RUNNER_RESPITE_NS);
+	continue_killer(guard);
 	tree_signal(guard->settings->tree, guard->settings->runner, SIGKILL);
 	loop_set_timer(guard->loop, &guard->deadline, instant_plus(now, RESPITE_PULSE_NS));
 }
@@ -236,7 +248,8 @@ on_wake(void *context, struct instant now)
 }
 
 /* A stopped OUTER (control-Z; COMMAND stopped itself) sees no message and no CHLD, and its timer is
- * of no use: so the kernel continues it when RUNNER says something, and when RUNNER dies. */
+ * of no use: so the kernel continues it when RUNNER says something, and when RUNNER dies. This is
+ * set before RUNNER is there, or a stop in between would last for ever. */
 static void
 wake_by_channel(int fd)
 {
@@ -244,6 +257,15 @@ wake_by_channel(int fd)
 	/* Where that is not to be had the signal would be one that ends us. */
 	if (fcntl(fd, F_SETSIG, SIGCONT) == 0)
 		fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC);
+}
+
+int
+guard_prepare(const struct guard_settings *settings)
+{
+	if (loop_open(settings->loop) != 0)
+		return -1;
+	wake_by_channel(settings->channel->ends[CHANNEL_OUTER]);
+	return 0;
 }
 
 _Noreturn void
@@ -267,7 +289,6 @@ guard_run(const struct guard_settings *settings)
 	    .ready = on_channel,
 	    .context = &guard};
 	guard.deadline = (struct timer){.due = on_deadline, .context = &guard};
-	wake_by_channel(guard.channel_watch.fd);
 	loop_watch(guard.loop, &guard.signal_watch);
 	loop_watch(guard.loop, &guard.channel_watch);
 	loop_set_timer(guard.loop, &guard.deadline,

@@ -21,13 +21,17 @@ struct guard_settings {
 	const char *name; /* of the lock, for messages */
 	bool has_lock;    /* this run has one of its own that can be lost */
 	pid_t runner;
-	struct loop *loop; /* opened before the fork, when failing was still harmless; empty */
+	struct loop *loop; /* guard_prepare opens it */
 	struct channel *channel;
 	const struct signals *signals;
 	struct report *report;
 	struct tree *tree; /* with the bystanders in it */
 	const struct terminal *terminal;
 };
+
+/* Before the fork, when failing is still harmless. 0, or -1 and errno. */
+int
+guard_prepare(const struct guard_settings *settings);
 
 /* Runs in OUTER from the fork to its end: exits, or dies of COMMAND's signal. */
 _Noreturn void

@@ -440,6 +440,7 @@ time.sleep(60)
 	conf 'ttl = 50s'
 	run -0 dlock --config conf job sh -c 'ls /proc/$$/fd'
 	local without=$output
+	[ -n "$without" ]
 	run -0 dlock job sh -c 'ls /proc/$$/fd'
 	assert_equal "$without" "$output"
 }

@@ -105,8 +105,8 @@ scripts_run() {
 }
 
 @test "--held: dlock itself in a pid namespace whose /proc is another's" {
-	run --separate-stderr unshare -pf "$DLOCK" L sh -c '"$DLOCK" --held'
-	asked 0
+	run --separate-stderr unshare -pf "$DLOCK" L sh -c '"$DLOCK" --held; echo $?'
+	assert_output 0
 	run --separate-stderr unshare -pf "$DLOCK" L sh -c '(setsid "$DLOCK" --held; echo $? >status) & wait; exit $(cat status)'
 	asked 0
 	run --separate-stderr unshare -pf "$DLOCK" L unshare -pf "$DLOCK" --held

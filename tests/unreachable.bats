@@ -271,7 +271,8 @@ waiting_there() {
 @test "--if-unreachable run with --at-least returns at once and leaves nothing" {
 	local before
 	before=$(boottime)
-	run -0 dlock -v --if-unreachable run --at-least 20s -S "$NOBODY" job true
+	run -0 dlock -v --if-unreachable run --at-least 20s -S "$NOBODY" job echo ran
 	assert_between 0 1500 "$(elapsed_ms "$before")" 'wall time'
+	assert_line ran
 	refute_output --partial 'kept'
 }

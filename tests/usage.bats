@@ -14,34 +14,40 @@ setup() {
 	redis FLUSHALL
 }
 
+# taken OPTION...: with these dlock runs its command.
+taken() {
+	run -0 dlock "$@" job echo ran
+	assert_output ran
+}
+
 @test "a TTL of 1s to 30d is taken (P66)" {
-	run -0 dlock -t 1s -k 100ms job true
-	run -0 dlock -t 30d job true
-	run -0 dlock -t 1000ms -k 100ms job true
+	taken -t 1s -k 100ms
+	taken -t 30d
+	taken -t 1000ms -k 100ms
 }
 
 @test "a grace that leaves room for a renewal and a retry is taken" {
-	run -0 dlock -t 30s -k 5s job true
-	run -0 dlock -t 3s -k 0 job true
+	taken -t 30s -k 5s
+	taken -t 3s -k 0
 }
 
 @test "numbers and signals to the last one that is right" {
 	local good
-	run -0 dlock --min-fence 9007199254740991 job true
+	taken --min-fence 9007199254740991
 	for good in TERM SIGTERM term 15 INT SIGUSR1 KILL; do
-		run dlock --signal "$good" job true
-		assert_success
+		taken --signal "$good"
 	done
 }
 
 @test "options of flock(1) that mean nothing here are accepted" {
-	run -0 dlock -x -e -o --exclusive --close job true
-	run -0 dlock -xeo job true
-	run -0 dlock -xn job true
+	taken -x -e -o --exclusive --close
+	taken -xeo
+	taken -xn
 }
 
 @test "a NAME of 512 bytes is taken, and one with a hash tag" {
-	run -0 dlock "$(printf 'x%.0s' {1..512})" true
+	run -0 dlock "$(printf 'x%.0s' {1..512})" echo ran
+	assert_output ran
 	run dlock 'a{tag}b' sh -c 'echo "$DLOCK_KEY"'
 	assert_success
 	assert_output 'lock:a{tag}b'
@@ -80,6 +86,7 @@ setup() {
 }
 
 @test "long options may be given as usual: =, abbreviated, before NAME" {
-	run -0 dlock --ttl=5s --label=x --prefix=y: job true
-	run -0 dlock --nonb job true
+	run -0 dlock --ttl=5s --label=x --prefix=y: job sh -c 'echo "$DLOCK_KEY"'
+	assert_output y:job
+	taken --nonb
 }

@@ -34,9 +34,10 @@ clock_ms() {
 	echo $(($(now_ms) - CLOCK_STARTED))
 }
 
-# assert_between LOW HIGH VALUE [WHAT]: numbers, bounds included.
+# assert_between LOW HIGH VALUE [WHAT]: numbers, bounds included; VALUE may have a sign and zeros before
+# it. What is no number is not between them.
 assert_between() {
-	if ((10#$3 < $1 || 10#$3 > $2)); then
+	if ! [[ $3 =~ ^-?[0-9]+$ ]] || ((${3%%[0-9]*}10#${3#-} < $1 || ${3%%[0-9]*}10#${3#-} > $2)); then
 		echo "${4:-value}: $3 is not between $1 and $2" >&2
 		return 1
 	fi

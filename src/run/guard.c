@@ -150,7 +150,8 @@ on_channel(void *context, short revents)
 /* -- signals ---------------------------------------------------------------------------------- */
 
 /* Stopping a killer shall not help. RUNNER's own timer is not enough: it fires once, and again only
- * when RUNNER has read of it (timer_create(2)), which who is busy or stopped a second time has not. */
+ * when RUNNER has read of it (timer_create(2)), which who is busy or stopped a second time has not.
+ */
 static void
 continue_killer(const struct guard *guard)
 {

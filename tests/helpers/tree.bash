@@ -16,9 +16,12 @@ alive() {
 	esac
 }
 
+# gone PID...: none of these is alive. Nothing, or what is no pid, has not gone: it was never there.
 gone() {
 	local pid
+	[ "$#" -gt 0 ] || return 1
 	for pid in "$@"; do
+		[[ $pid =~ ^[0-9]+$ ]] || return 1
 		! alive "$pid" || return 1
 	done
 }
@@ -141,15 +144,17 @@ argv_count() {
 # assert_alive PID...: at this moment; assert_gone PID...: likewise. (To wait: wait_until 2s gone PID)
 assert_alive() {
 	local pid
+	[ "$#" -gt 0 ] || { echo "no process named" >&2; return 1; }
 	for pid in "$@"; do
-		alive "$pid" || { echo "process $pid is gone, it should live" >&2; show_scene >&2; return 1; }
+		alive "$pid" || { echo "process '$pid' is gone, it should live" >&2; show_scene >&2; return 1; }
 	done
 }
 
 assert_gone() {
 	local pid
+	[ "$#" -gt 0 ] || { echo "no process named" >&2; return 1; }
 	for pid in "$@"; do
-		! alive "$pid" || { echo "process $pid lives, it should be gone" >&2; show_scene >&2; return 1; }
+		gone "$pid" || { echo "process '$pid' lives, or was never there" >&2; show_scene >&2; return 1; }
 	done
 }
 

@@ -186,6 +186,36 @@ report_system_error(struct run *run, const char *what)
 	return status;
 }
 
+/* What to run, and how: all that job_run is told. */
+static void
+fill_in_settings(struct run *run, const struct lease_terms *terms, struct store *store)
+{
+	const struct options *options = &run->options;
+	run->settings = (struct job_settings){
+	    .name = options->name,
+	    .key = run->keys.lock,
+	    .token = run->token,
+	    .lock = {.terms = *terms,
+		.wait_ns = options->wait_ns,
+		.connect_limit_ns = options->connect_timeout_ns},
+	    .store = store,
+	    .seed = seed_from_token(run->token),
+	    .argv = options->command,
+	    .first_signal = options->first_signal,
+	    .on_lost = options->on_lost,
+	    .max_hold_ns = options->max_hold_ns,
+	    .descendants = options->descendants,
+	    .at_least_ns = options->at_least_ns,
+	    .if_unreachable = options->if_unreachable,
+	    .conflict_status = options->conflict_status,
+	    .reentrant = options->reentrant,
+	    .report = &run->report,
+	    .signals = &run->signals,
+	    .tree = &run->tree,
+	    .loop = &run->loop,
+	};
+}
+
 static int
 run_command(struct run *run)
 {
@@ -221,29 +251,7 @@ run_command(struct run *run)
 	struct store *store = redis_store_new(&run->loop, &run->redis);
 	if (store == NULL)
 		return report_system_error(run, "set up the connection");
-	run->settings = (struct job_settings){
-	    .name = options->name,
-	    .key = run->keys.lock,
-	    .token = run->token,
-	    .lock = {.terms = terms,
-		.wait_ns = options->wait_ns,
-		.connect_limit_ns = options->connect_timeout_ns},
-	    .store = store,
-	    .seed = seed_from_token(run->token),
-	    .argv = options->command,
-	    .first_signal = options->first_signal,
-	    .on_lost = options->on_lost,
-	    .max_hold_ns = options->max_hold_ns,
-	    .descendants = options->descendants,
-	    .at_least_ns = options->at_least_ns,
-	    .if_unreachable = options->if_unreachable,
-	    .conflict_status = options->conflict_status,
-	    .reentrant = options->reentrant,
-	    .report = &run->report,
-	    .signals = &run->signals,
-	    .tree = &run->tree,
-	    .loop = &run->loop,
-	};
+	fill_in_settings(run, &terms, store);
 	int status = job_run(&run->settings);
 	redis_store_free(store);
 	return status;

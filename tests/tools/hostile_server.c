@@ -1,8 +1,7 @@
-/* Copyright (c) 2026 the dlock authors */
-/* SPDX-License-Identifier: MIT */
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
 
-/*
- * hostile_server: a Redis that is friendly up to one step and then is not.
+/* hostile_server: a Redis that is friendly up to one step and then is not.
  *
  *     hostile_server DIRECTORY STEP [once]
  *

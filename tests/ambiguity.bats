@@ -19,12 +19,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	[ -z "${REDIS_PID:-}" ] || kill -CONT "$REDIS_PID" 2>/dev/null || true
-	stop_proxy
-	common_teardown
-}
-
 RUN=(sh -c 'echo "$DLOCK_TOKEN $DLOCK_FENCE" >>ran; exit 23')
 
 # ran_once: COMMAND has run once and is what the exit status is of; the lock was granted once, with

@@ -19,12 +19,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	[ -z "${REDIS_PID:-}" ] || kill -CONT "$REDIS_PID" 2>/dev/null || true
-	stop_proxy
-	common_teardown
-}
-
 renew_again() {
 	watch_all
 	start_dlock -vv --ttl 2s job sh -c 'echo up >>ran; until [ -e go ]; do sleep 0.02; done; exit 23'

@@ -123,11 +123,6 @@ $1"
 	run -75 dlock -n job true
 }
 
-teardown() {
-	remove_freezer
-	common_teardown
-}
-
 @test "two dlocks exclude each other" {
 	start_dlock job sh -c 'echo "$DLOCK_TOKEN" >first; sleep 60'
 	wait_until 2s test -s first

@@ -16,11 +16,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	stop_proxy
-	common_teardown
-}
-
 @test "a half-open connection after a forced reconnect: each call is bounded, the tree is dead in time (P99)" {
 	start_proxy
 	watch_server

@@ -17,12 +17,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	remove_freezer
-	stop_proxy
-	common_teardown
-}
-
 # wake: A goes on. Its tree dies at once, and nothing of A goes out before that. (A renewal from before
 # the pause may have got to the proxy, and into its log, during it.)
 wake() {

@@ -18,12 +18,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	remove_freezer
-	stop_proxy
-	common_teardown
-}
-
 # Ends when PID is gone, or after ten seconds.
 stop_again_and_again() {
 	local end=$((SECONDS + 10))

@@ -18,11 +18,6 @@ setup() {
 	redis FLUSHALL >/dev/null
 }
 
-teardown() {
-	stop_proxy
-	common_teardown
-}
-
 # --- refused ---
 
 # refused STATUS ARG...: `dlock ARG...` below a dlock that holds L is refused: with that status, at

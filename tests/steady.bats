@@ -17,11 +17,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	stop_proxy
-	common_teardown
-}
-
 calls() {
 	redis INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p'
 }

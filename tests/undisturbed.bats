@@ -17,11 +17,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	stop_proxy
-	common_teardown
-}
-
 # hold TTL [DLOCK-OPTION...]: a COMMAND that runs until `finish` and then exits with 23.
 hold() {
 	local ttl=$1

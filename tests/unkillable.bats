@@ -17,7 +17,6 @@ setup() {
 	nap=$(unique_sleep)
 }
 teardown() {
-	remove_freezer
 	[ -z "${SETUID_DIR:-}" ] || rm -rf "$SETUID_DIR"
 	common_teardown
 }

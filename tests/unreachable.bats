@@ -15,11 +15,6 @@ setup() {
 	NOBODY=redis://127.0.0.1:$(closed_port)
 }
 
-teardown() {
-	stop_proxy
-	common_teardown
-}
-
 # A port that nobody listens on: below those that the kernel gives away.
 closed_port() {
 	local port

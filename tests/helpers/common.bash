@@ -51,6 +51,7 @@ common_setup() {
 	[ -x "$DLOCK" ] || { echo "no dlock at $DLOCK: run make first" >&2; return 1; }
 	WORK=$BATS_TEST_TMPDIR
 	TRACKED=$WORK/.tracked
+	AT_TEARDOWN=()
 	DLOCK_LOG=$WORK/dlock.log
 	export DLOCK_TEST_MARK=$WORK
 	: >"$TRACKED"
@@ -69,6 +70,12 @@ dlock() {
 start_dlock() {
 	start env --default-signal=INT,QUIT "$DLOCK" "$@" 2>>"$DLOCK_LOG"
 	OUTER=$STARTED
+}
+
+# at_teardown FUNCTION: for a helper that has set something up; the teardown calls it before anything
+# else, the last one first.
+at_teardown() {
+	AT_TEARDOWN=("$1" "${AT_TEARDOWN[@]}")
 }
 
 # start COMMAND ARG...: any command in the background; its pid is in STARTED, and the teardown ends
@@ -118,8 +125,11 @@ no_marked_dlock() {
 # not needed: KILL works on the stopped). What then still runs a dlock is a defect of dlock, or of
 # the test, and fails it.
 common_teardown() {
-	local pid since left pids=() status=0
+	local pid since left undo pids=() status=0
 	[ -n "${TRACKED:-}" ] || return 0
+	for undo in "${AT_TEARDOWN[@]}"; do
+		"$undo" || status=1
+	done
 	while read -r pid since; do
 		[ "$(start_time_of "$pid")" = "$since" ] || continue
 		mapfile -t -O "${#pids[@]}" pids < <(descendants "$pid")

@@ -8,7 +8,8 @@
 #   make_freezer           FREEZER is its directory
 #   start "${in_freezer[@]}" COMMAND...       (or LAUNCHER=("${in_freezer[@]}")): COMMAND runs in it
 #   freeze; thaw
-#   remove_freezer         in teardown, before common_teardown: what is frozen cannot be killed
+#
+# The teardown removes it, before it kills: what is frozen cannot be killed.
 #
 # Neither hierarchy there, or not allowed to use it: an error, never a skip.
 #
@@ -21,6 +22,7 @@ make_freezer() {
 	for dir in ${DLOCK_TEST_FREEZER:-/sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/freezer}; do
 		export FREEZER=$dir/dlock-test.$BASHPID.$RANDOM
 		mkdir "$FREEZER" 2>/dev/null || continue
+		at_teardown remove_freezer
 		[ ! -e "$FREEZER/cgroup.freeze" ] && [ ! -e "$FREEZER/freezer.state" ] || return 0
 		rmdir "$FREEZER"
 	done

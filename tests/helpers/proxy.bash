@@ -15,6 +15,7 @@
 
 start_proxy() {
 	PROXY_DIR=$(mktemp -d "${TMPDIR:-/tmp}/dlock-proxy.XXXXXX") || return 1
+	at_teardown remove_proxy
 	PROXY_LOG=$WORK/proxy.log
 	start "$@" "$TOOLS/flaky_proxy" "$PROXY_DIR/control" "$PROXY_LOG" "unix:$REDIS_SOCK" >"$WORK/proxy.port"
 	wait_until 3s test -s "$WORK/proxy.port"
@@ -27,9 +28,8 @@ proxy() {
 	"$TOOLS/flaky_proxy" tell "$PROXY_DIR/control" "$*"
 }
 
-stop_proxy() {
-	[ -z "${PROXY_DIR:-}" ] || rm -rf "$PROXY_DIR"
-	PROXY_DIR=
+remove_proxy() {
+	rm -rf "$PROXY_DIR"
 }
 
 # proxy_requests [COMMAND]: how many pieces of request went through the proxy.

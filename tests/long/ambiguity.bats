@@ -14,12 +14,6 @@ setup() {
 	start_redis
 }
 
-teardown() {
-	[ -z "${REDIS_PID:-}" ] || kill -CONT "$REDIS_PID" 2>/dev/null || true
-	stop_proxy
-	common_teardown
-}
-
 @test "requests fail at random for 90 s: each contender runs once or not, never two at once, fences rise" {
 	watch_all
 	chaos 90000 6

@@ -81,8 +81,11 @@ reconnected() {
 	type ssh-agent >/dev/null 2>&1 || skip 'no ssh-agent here'
 	# ssh-agent forks a daemon that keeps what it does not know.
 	dlock L sh -c 'ssh-agent >agent'
+	local agent
+	agent=$(sed -n 's/^SSH_AGENT_PID=\([0-9]*\);.*/\1/p' agent)
+	track "$agent"
+	assert_alive "$agent"
 	free L
-	track "$(sed -n 's/^SSH_AGENT_PID=\([0-9]*\);.*/\1/p' agent)"
 }
 
 @test "closed 0, 1 and 2 in all eight combinations stay closed (S73)" {

@@ -308,4 +308,6 @@ tree_of_at_least() {
 		free job || wrong+=" key-left-$i"
 	done
 	[ -z "$wrong" ] || fail "$wrong"
+	# Some have had the lock.
+	[ "$(redis EXISTS "$(fence_key_of job)")" -eq 1 ]
 }

@@ -58,9 +58,11 @@ test_commands(void)
 	int extra = open("/", O_RDONLY); /* not even CLOEXEC */
 	asker_begin(NULL,
 	    "{ readlink /proc/$$/fd/0; for n in 3 4 5 6 7 8 9 10; do readlink /proc/$$/fd/$n; done; "
-	    "grep -E 'Sig(Blk|Ign)' /proc/$$/status; } | tr -s '\\n\\t' '  '");
+	    /* Less 32 and up: whoever started this test may have the C library's own ignored. */
+	    "for n in Blk Ign; do v=$(sed -n \"s/^Sig$n:.//p\" /proc/$$/status); "
+	    "echo $n $((0x$v & 0x7fffffff)); done; } | tr -s '\\n\\t' '  '");
 	asker_ask();
-	asker_check_told("/dev/null SigBlk: 0000000000000000 SigIgn: 0000000000000000 ");
+	asker_check_told("/dev/null Blk 0 Ign 0 ");
 	close(extra);
 
 	tap_case("who holds its output open is not waited for");

@@ -173,6 +173,17 @@ setup() {
 	[ ! -e ran ]
 }
 
+@test "dlock killed by KILL takes along whoever reads the password's file, also when that hangs" {
+	local helper
+	mkfifo pipe
+	start_dlock --connect-timeout 60s -t 200s --password-file pipe L touch ran
+	wait_until 2s helper_of "$OUTER"
+	helper=$(helper_of "$OUTER")
+	kill -KILL "$OUTER"
+	wait_until 2s gone "$helper"
+	[ ! -e ran ]
+}
+
 @test "dlock killed by KILL takes the password command and all below it along" {
 	local nap
 	nap=$(unique_sleep)

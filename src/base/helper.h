@@ -18,6 +18,11 @@
 pid_t
 helper_fork(int *end);
 
+/* In the helper: when its parent dies it gets KILL, and has ended already where that came before.
+ * For one that has nothing to clean up. */
+void
+helper_die_with(pid_t parent);
+
 /* Sends it a signal, if it is still to be waited for. */
 void
 helper_signal(pid_t helper, int number);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/compat/close_range.h"
@@ -55,9 +54,7 @@ help(const char *host, int port, int out, pid_t parent)
 {
 	struct resolve_result result;
 	memset(&result, 0, sizeof result);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
+	helper_die_with(parent);
 	/* Copies of the connection or of the channel would hide their end from the peers. */
 	compat_close_all_but(out);
 	int error = look_up(host, port, 0, &result.addresses);

@@ -58,6 +58,7 @@ start_helper(struct password *password)
 	wipe(password);
 	prctl(PR_GET_CHILD_SUBREAPER, &beside); /* RUNNER is one */
 	password->errand.beside_command = beside != 0;
+	password->errand.asker = getpid();
 	pid_t helper = helper_fork(&end);
 	if (helper < 0)
 		return -1;

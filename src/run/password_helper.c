@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/compat/close_range.h"
+#include "base/helper.h"
 #include "run/proc.h"
 #include "run/tree.h"
 #include "run/urgency.h"
@@ -300,6 +301,7 @@ password_helper_run(const struct password_errand *errand, int out)
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	if (errand->file != NULL) {
+		helper_die_with(errand->asker);
 		close(STDERR_FILENO);
 		read_file(&helper);
 	}

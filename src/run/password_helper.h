@@ -6,13 +6,15 @@
  *
  * Whoever asked closes the read end of the pipe, by intent or by dying, when the answer is not
  * wanted any more: then the command and all that it started are ended, and the helper with them.
- * The helper is a subreaper, so nothing of that escapes to dlock, where it would be taken for a
- * descendant of COMMAND. It has no descriptor of dlock but the pipe and stderr. */
+ * (While a file hangs it sees no pipe: then it is sent KILL, or dies with who asked.) The helper is
+ * a subreaper, so nothing of that escapes to dlock, where it would be taken for a descendant of
+ * COMMAND. It has no descriptor of dlock but the pipe and stderr. */
 #ifndef DLOCK_RUN_PASSWORD_HELPER_H
 #define DLOCK_RUN_PASSWORD_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/problem.h"
 #include "base/secret.h"
@@ -22,6 +24,7 @@ struct password_errand {
 	const char *file;    /* one of them: a name, */
 	const char *command; /* or a command for sh -c */
 	const struct signals *signals;
+	pid_t asker; /* whose helper this is */
 	/* Is this a process below which COMMAND runs? Then the command for the password gets a
 	 * session of its own, without the terminal, which is COMMAND's now; and what it leaves
 	 * running when it ends is killed, because it would be taken for COMMAND's. */

@@ -10,8 +10,9 @@
 
 /* Values of getopt_long for long options: above every letter. */
 #define LONG_BASE 256
-#define MAX_LONG 128
-#define MAX_LETTERS 128
+/* A table of OPTIONS_MAX rows, and what getopt_long wants beside them. */
+#define MAX_LONG (OPTIONS_MAX * OPTION_NAMES + 1)
+#define MAX_LETTERS (2 * OPTIONS_MAX + 3)
 
 /* The table as getopt_long wants it. */
 static void

@@ -143,19 +143,19 @@ config_parse(const char *text, size_t length, config_taker *take, void *context,
 	char copy[CONFIG_LINE_MAX + 1];
 	struct config_setting setting;
 	const char *end = text + length;
+	bool good = true;
 	*line = 0;
 	if (length >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
 		text += 3;
-	while (text < end) {
+	while (good && text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
 		setting.line = ++*line;
-		if (!copy_line(copy, text, (size_t)(line_end - text), problem) ||
-		    !parse_line(copy, &setting, problem))
-			return false;
-		if (setting.option != NULL && !take(context, &setting, problem))
-			return false;
+		good = copy_line(copy, text, (size_t)(line_end - text), problem) &&
+		    parse_line(copy, &setting, problem) &&
+		    (setting.option == NULL || take(context, &setting, problem));
 		text = newline ? newline + 1 : end;
 	}
-	return true;
+	explicit_bzero(copy, sizeof copy); /* a line may have had a password */
+	return good;
 }

@@ -371,6 +371,8 @@ static const struct option_row table[] = {
     {'V', {"version"}, NULL, {0}, "show the version, and exit", set_version, OPTION_FOR_NOW},
 };
 
+_Static_assert(sizeof table / sizeof *table <= OPTIONS_MAX, "more options than have a source");
+
 const struct option_row *
 options_table(size_t *count)
 {

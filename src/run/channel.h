@@ -3,10 +3,11 @@
 
 /* What OUTER and RUNNER share: one page of memory and a socket pair.
  *
- * The page is what OUTER needs when RUNNER can no longer speak: until when the lease is good, and
- * whether RUNNER is already killing. The socket carries whole messages (SEQPACKET) of one fixed
- * size; its end of file tells RUNNER that OUTER has died. Both ends are CLOEXEC and non-blocking:
- * neither process ever waits for the other. */
+ * The page is what OUTER needs when RUNNER can no longer speak: until when the lease is good,
+ * whether RUNNER is already killing, what its last word was, and which of the two reports. The
+ * socket carries whole messages (SEQPACKET) of one fixed size; its end of file tells RUNNER that
+ * OUTER has died. Both ends are CLOEXEC and non-blocking: neither process ever waits for the other.
+ */
 #ifndef DLOCK_RUN_CHANNEL_H
 #define DLOCK_RUN_CHANNEL_H
 

@@ -226,17 +226,13 @@ assert_detected() {
 	start_dlock -vv --ttl 2s job sh -c 'trap "exit 0" TERM; while :; do sleep 0.01; done'
 	wait_until 3s running "$OUTER"
 	redis DEL lock:job
-	evals=$(eval_calls)
+	evals=$(scripts_run)
 	start_clock
 	exit_status_of "$OUTER"
 	assert_between 0 1667 "$(clock_ms)" "milliseconds until the exit"
 	[ "$STATUS" -eq 79 ]
 	# The renewal that finds it gone, and two to release at most.
-	assert_between 1 3 $(($(eval_calls) - evals)) "scripts after the loss"
-}
-
-eval_calls() {
-	redis INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p'
+	assert_between 1 3 $(($(scripts_run) - evals)) "scripts after the loss"
 }
 
 @test "the server cut off, COMMAND ends on TERM just before its KILL: 79 (P40)" {

@@ -31,10 +31,6 @@ server_now() {
 	redis TIME | head -n 1
 }
 
-calls() {
-	redis INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p'
-}
-
 fence_now() {
 	redis GET "$(fence_key_of job)"
 }
@@ -101,7 +97,7 @@ lost_then_higher() {
 }
 
 asked() {
-	[ "$(calls)" -ge "$1" ]
+	[ "$(scripts_run)" -ge "$1" ]
 }
 
 @test "the server's clock stands still: a waiter does not take the key for expired, says so with -vv, and does not spin (R82)" {
@@ -110,17 +106,17 @@ asked() {
 	redis SET lock:job another PX 700 >/dev/null
 	start_dlock -vv job touch ran
 	wait_until 2s asked 1
-	before=$(calls)
+	before=$(scripts_run)
 	sleep 3
-	assert_between 2 20 $(($(calls) - before)) "tries in 3 s"
+	assert_between 2 20 $(($(scripts_run) - before)) "tries in 3 s"
 	[ ! -e ran ]
 	alive "$OUTER"
 	[ "$(grep -c 'its key expires in 0.700s' "$DLOCK_LOG")" -ge 3 ]
 	# A key that stands a moment before its end would be asked for every few milliseconds.
 	redis SET lock:job another PX 3 >/dev/null
-	before=$(calls)
+	before=$(scripts_run)
 	sleep 2
-	assert_between 1 20 $(($(calls) - before)) "tries in 2 s"
+	assert_between 1 20 $(($(scripts_run) - before)) "tries in 2 s"
 	[ ! -e ran ]
 	server_clock true
 	exit_status_of "$OUTER"

@@ -117,6 +117,13 @@ stop_redis() {
 	REDIS_PID=
 }
 
+# scripts_run: how many scripts the server has run since its start.
+scripts_run() {
+	local count
+	count=$(redis INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
+	echo "${count:-0}"
+}
+
 # The keys of NAME, as SPEC.md section 7 has them.
 key_of() {
 	echo "lock:$1"

@@ -30,6 +30,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/identity.h"
@@ -148,6 +149,13 @@ set_up_password(struct run *run, struct secret_source **source)
 	    in_file ? options->password_file : NULL, in_file ? NULL : options->password_command);
 }
 
+static bool
+is_fifo(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
 /* False, and why: it cannot be opened. */
 static bool
 open_report(struct run *run, struct problem *problem)
@@ -157,8 +165,9 @@ open_report(struct run *run, struct problem *problem)
 		identify(run);
 	if (report_open(&run->report, run->options.report) != 0) {
 		struct problem why;
-		bool nobody_reads = errno == ENXIO;
+		bool no_peer = errno == ENXIO; /* a FIFO; a socket or a device says so too */
 		problem_set_errno(&why, NULL, errno);
+		bool nobody_reads = no_peer && is_fifo(run->options.report);
 		problem_set(problem, "--report: cannot append to '%s': %s", run->options.report,
 		    nobody_reads ? "nobody reads from it" : why.text);
 		problem->is_system = why.is_system;

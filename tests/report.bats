@@ -261,6 +261,8 @@ runner_is_there() {
 	mkfifo fifo
 	run -64 dlock --report fifo job touch ran
 	assert_output "dlock: --report: cannot append to 'fifo': nobody reads from it"
+	run -64 setsid -w "$DLOCK" --report /dev/tty job touch ran
+	assert_output "dlock: --report: cannot append to '/dev/tty': No such device or address"
 	run -64 dlock --report '' job touch ran
 	[ ! -e ran ]
 	[ "$(redis INFO stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')" -eq $((before + 1)) ]

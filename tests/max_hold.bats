@@ -122,7 +122,8 @@ assert_said() {
 @test "--max-hold bounds a job that is suspended" {
 	start_dlock --max-hold 2500ms job sleep 60
 	wait_until 2s running "$OUTER"
-	kill -TSTP "$OUTER"
+	# STOP: in a session without a terminal TSTP stops nobody.
+	kill -STOP "$COMMAND"
 	wait_until 2s state_is T "$COMMAND"
 	wait_until 2s state_is T "$OUTER"
 	exit_status_of "$OUTER" 6s

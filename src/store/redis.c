@@ -114,13 +114,25 @@ on_deadline(void *context, struct instant now)
 /* -- login ------------------------------------------------------------------------------------ */
 
 static void
+prepare(struct redis_store *redis)
+{
+	if (redis->settings->prepare != NULL)
+		redis->settings->prepare(redis->settings->prepare_context);
+}
+
+static void
 on_opened(void *context)
 {
 	struct redis_store *redis = context;
 	redis->phase = PHASE_LOGIN;
+	/* Beside a password nothing is done: what it has passed through, registers too, is left to
+	 * be written over by the login's own work, and not saved to the stack by somebody else's.
+	 */
+	if (redis->settings->secret != NULL)
+		prepare(redis);
 	redis_login_start(&redis->login);
-	if (redis->settings->prepare != NULL)
-		redis->settings->prepare(redis->settings->prepare_context);
+	if (redis->settings->secret == NULL)
+		prepare(redis);
 }
 
 static void

@@ -26,8 +26,8 @@ struct redis_settings {
 	const char *record; /* read from the first request on */
 	int64_t min_fence;
 	enum fence_mode fence_mode;
-	/* Called when a login has been sent, NULL for nothing: what only the requests need can be
-	 * made while its answer is on its way. */
+	/* Called at each login, before its answer is had, NULL for nothing: what only the requests
+	 * need can be made while the answer is on its way. */
 	void (*prepare)(void *context);
 	void *prepare_context;
 };

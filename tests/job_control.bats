@@ -116,7 +116,9 @@ setup() {
 @test "a shell as COMMAND has its own job control, and Ctrl-C at its prompt ends nothing" {
 	session 'send:"$DLOCK" -v job bash --norc --noprofile -i\n' 'expect:ready> ' \
 		'send:bash sleeper\n' 'expect:up' 'send:\x1a' 'expect:Stopped' 'expect:ready> ' \
-		"$(LOCK_IS 1)" 'send:fg\n' 'run:sleep 0.1' 'send:\x03' 'expect:ready> ' \
+		"$(LOCK_IS 1)" 'send:jobs -p >job; fg\n' \
+		"$(until_true 'test -s job && ! grep -q "^State:.T" "/proc/$(cat job)/status"')" \
+		'run:sleep 0.1' 'send:\x03' 'expect:ready> ' \
 		'send:half a line\x03' 'expect:ready> ' \
 		'send:echo inner=$?\n' 'expect:inner=130' "$(LOCK_IS 1)" \
 		'send:exit 6\n' "$(LOCK_IS 0)" 'send:echo now=$?\n' 'expect:now=6'

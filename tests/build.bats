@@ -186,6 +186,7 @@ files_below() {
 	assert_equal "${lines[-1]}" 'smoke: 13 passed, 0 failed'
 	printf '#!/bin/sh\nexit 0\n' >nothing
 	chmod +x nothing
+	export SMOKE_PATIENCE=1
 	DLOCK=./nothing run "$ROOT_DIR/tests/smoke"
 	assert_failure
 	assert_regex "${lines[-1]}" '^smoke: [0-9]+ passed, [1-9][0-9]* failed'

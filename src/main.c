@@ -266,6 +266,16 @@ run_command(struct run *run)
 	return status;
 }
 
+/* To `dlock --help | head` it shall look like any program: ended by PIPE, unless the caller has
+ * that ignored. */
+static int
+cannot_write(const struct run *run)
+{
+	if (errno == EPIPE && !signals_ignored_pipe(&run->signals))
+		signals_die_of(SIGPIPE);
+	return system_error("write to stdout");
+}
+
 static int
 ask_about_lock(struct run *run)
 {
@@ -294,9 +304,9 @@ main(int argc, char **argv)
 	message_set_level(run.options.quiet, run.options.verbosity);
 	switch (result) {
 	case OPTIONS_HELP:
-		return help_print() == 0 ? 0 : system_error("write to stdout");
+		return help_print() == 0 ? 0 : cannot_write(&run);
 	case OPTIONS_VERSION:
-		return help_print_version() == 0 ? 0 : system_error("write to stdout");
+		return help_print_version() == 0 ? 0 : cannot_write(&run);
 	case OPTIONS_USAGE_ERROR:
 	case OPTIONS_CONFIG_ERROR:
 		return bad_setting(&problem, result == OPTIONS_CONFIG_ERROR);

@@ -162,7 +162,7 @@ DURATION='a number with an optional unit ms, s, m, h or d, such as 250ms or 1.5m
 	for value in redis '' Clock clocks; do
 		bad "--fence: neither 'clock' nor 'counter': '$value'" --fence "$value" job touch ran
 	done
-	for value in '' 0 65 999 -1 SIG NOSUCH RTMIN+99 RTMIN+ RTMAX '15 ' 1.5; do
+	for value in '' 0 65 999 -1 SIG NOSUCH RTMIN+99 RTMIN+ RTMAX+0 RTMAX-99 '15 ' 1.5; do
 		bad "--signal: not a signal: '.*' \\(a name such as TERM or SIGINT, or a number from 1 to 64\\)" \
 			--signal "$value" job touch ran
 	done
@@ -283,6 +283,17 @@ bad connect-timeout .*at least 1ms	unix:///run/r?connect-timeout=0'
 	bad '--ttl needs an argument: DUR' --ttl
 	bad '--server needs an argument: URL' -nS
 	bad '--config: no file named .*/dev/null' --config '' job touch ran
+}
+
+@test "options of redis-cli(1) are told where the server is named" {
+	local option
+	for option in -p --port --host --user; do
+		bad "unknown option '$option': the server, its port and the user are those of -S redis://" "$option" 6379 job touch ran
+	done
+	for option in -a --pass --askpass; do
+		bad "unknown option '$option': the password is that of --password-file" "$option" hush job touch ran
+	done
+	bad "-u is flock's: .*the server is named by -S" -u "$URL_TCP" job touch ran
 }
 
 @test "options that come with later versions" {

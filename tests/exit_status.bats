@@ -156,3 +156,21 @@ reconnected() {
 	run -99 dlock -w 0.1 -E 99 L true
 	run -7 dlock -n -E 99 other sh -c 'exit 7'
 }
+
+@test "a COMMAND that is not found is told how it would be" {
+	mkdir bin && printf '#!/bin/sh\n' | tee beside-me >bin/found && chmod +x beside-me bin/found
+	PATH=$PWD/bin:$PATH run -0 dlock job found
+	run -127 dlock job beside-me
+	assert_output "dlock: command not found: 'beside-me' (the one in this directory is ./beside-me)"
+	run -127 dlock job 'found | cat'
+	assert_output "dlock: command not found: 'found | cat' (a line for the shell goes after -c)"
+	run -127 dlock job 'found --now'
+	assert_output --partial "(a line for the shell goes after -c)"
+	run -127 dlock job nowhere
+	assert_output "dlock: command not found: 'nowhere'"
+	run -127 dlock job ./nowhere
+	assert_output "dlock: command not found: './nowhere'"
+	mkdir folder
+	run -127 dlock job folder
+	assert_output "dlock: command not found: 'folder'"
+}

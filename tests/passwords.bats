@@ -69,7 +69,9 @@ setup() {
 	assert_output --partial "(the password is that of the password command)"
 	redis ACL SETUSER ann on nopass '~other:*' '&*' +@all >/dev/null
 	run -77 dlock -S "redis://ann@127.0.0.1:$REDIS_PORT" --password-file pw L touch ran
-	assert_output --regexp "NOPERM|can't access|No permissions"
+	assert_output --regexp "(NOPERM|can't access|No permissions).*under Access control"
+	run -77 dlock -S "redis://nobody@127.0.0.1:$REDIS_PORT" L touch ran
+	assert_output --partial "(give a password: --password-file, DLOCK_PASSWORD)"
 	refute_output --partial "$SECRET"
 	redis CONFIG SET requirepass '' >/dev/null
 	run -77 dlock --password-file pw L touch ran

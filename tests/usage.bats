@@ -85,6 +85,31 @@ taken() {
 	done
 }
 
+@test "the help fits a terminal of 80 columns, what an option does in a column of its own" {
+	"$DLOCK" --help >help
+	run grep -nE '.{81}' help
+	assert_output ''
+	# An option, or more of what the one above does.
+	run sed -n '/^  -n/,/^  -c/p' help
+	assert [ "${#lines[@]}" -ge 30 ]
+	for line in "${lines[@]}"; do
+		[[ $line =~ ^\ \ (-[A-Za-z]|\ \ \ \ --) || $line =~ ^\ {30}[^\ ] ]] || fail "not in its column: $line"
+		[[ $line =~ \ [a-z]+(\|[a-z]+)+$ || ${line:28:2} = '  ' && ${line:30:1} != ' ' ]] || fail "not in its column: $line"
+	done
+}
+
+@test "--help and --version for a reader that has gone: SIGPIPE, as of any program, or a message" {
+	local option
+	for option in --help --version; do
+		run -141 bash -c 'exec 3> >(:); wait $!; "$DLOCK" "$1" >&3' - "$option"
+		assert_output ''
+		run -71 bash -c 'trap "" PIPE; exec 3> >(:); wait $!; "$DLOCK" "$1" >&3' - "$option"
+		assert_output 'dlock: cannot write to stdout: Broken pipe'
+		run -71 bash -c '"$DLOCK" "$1" >/dev/full' - "$option"
+		assert_output 'dlock: cannot write to stdout: No space left on device'
+	done
+}
+
 @test "long options may be given as usual: =, abbreviated, before NAME" {
 	run -0 dlock --ttl=5s --label=x --prefix=y: job sh -c 'echo "$DLOCK_KEY"'
 	assert_output y:job

@@ -69,6 +69,21 @@ utf8_length(const unsigned char *text)
 	return 0;
 }
 
+/* Characters that reorder the text around them, or break the line: U+061C, U+200E and U+200F,
+ * U+2028 to U+202E, U+2066 to U+2069. With them one holder's label could make a message say what
+ * dlock did not. */
+static bool
+drives_layout(const unsigned char *text, size_t length)
+{
+	if (length == 2)
+		return text[0] == 0xd8 && text[1] == 0x9c;
+	if (length != 3 || text[0] != 0xe2)
+		return false;
+	if (text[1] == 0x80)
+		return text[2] == 0x8e || text[2] == 0x8f || (text[2] >= 0xa8 && text[2] <= 0xae);
+	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+}
+
 size_t
 message_character(const char *text)
 {
@@ -84,6 +99,8 @@ message_escape(char *out, size_t size, const char *text)
 	while (*text != '\0') {
 		const unsigned char *bytes = (const unsigned char *)text;
 		size_t length = utf8_length(bytes);
+		if (drives_layout(bytes, length))
+			length = 0; /* what follows its first byte is no character either */
 		size_t room = length > 0 ? length : 4;
 		if (used + room >= size)
 			break;

@@ -163,6 +163,10 @@ static const struct {
     {"WINCH", SIGWINCH},
     {"IO", SIGIO},
     {"SYS", SIGSYS},
+    /* Second names, as kill(1) and completions offer them; printed is the first. */
+    {"IOT", SIGIOT},
+    {"CLD", SIGCHLD},
+    {"POLL", SIGPOLL},
 #ifdef SIGSTKFLT
     {"STKFLT", SIGSTKFLT},
 #endif
@@ -170,6 +174,22 @@ static const struct {
     {"PWR", SIGPWR},
 #endif
 };
+
+/* RTMIN, RTMIN+n, RTMAX or RTMAX-n; 0: none of them. */
+static int
+parse_real_time(const char *name)
+{
+	struct problem ignored;
+	int64_t number = 0;
+	bool from_least = strncasecmp(name, "RTMIN", 5) == 0;
+	if (!from_least && strncasecmp(name, "RTMAX", 5) != 0)
+		return 0;
+	if (name[5] != '\0' &&
+	    (name[5] != (from_least ? '+' : '-') ||
+		!value_parse_count(name + 6, 0, SIGRTMAX - SIGRTMIN, &number, &ignored)))
+		return 0;
+	return from_least ? SIGRTMIN + (int)number : SIGRTMAX - (int)number;
+}
 
 bool
 value_parse_signal(const char *text, int *signal_number, struct problem *problem)
@@ -184,9 +204,9 @@ value_parse_signal(const char *text, int *signal_number, struct problem *problem
 			return true;
 		}
 	}
-	if (strncasecmp(name, "RTMIN+", 6) == 0 &&
-	    value_parse_count(name + 6, 0, SIGRTMAX - SIGRTMIN, &number, &ignored)) {
-		*signal_number = SIGRTMIN + (int)number;
+	int real_time = parse_real_time(name);
+	if (real_time != 0) {
+		*signal_number = real_time;
 		return true;
 	}
 	if (value_parse_count(text, 1, SIGRTMAX, &number, &ignored)) {

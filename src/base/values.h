@@ -30,7 +30,7 @@ value_parse_count(const char *text, int64_t least, int64_t most, int64_t *count,
 int
 value_hex_digit(char digit);
 
-/* "TERM", "SIGTERM", "term" or "15"; real-time signals as RTMIN+N. */
+/* "TERM", "SIGTERM", "term" or "15"; real-time signals as RTMIN, RTMIN+N, RTMAX, RTMAX-N. */
 bool
 value_parse_signal(const char *text, int *signal_number, struct problem *problem);
 

@@ -22,9 +22,26 @@ static const struct {
 	const char *advice;
 } foreign[] = {
     {'u', "unlock",
-	"-u is flock's: nobody has to unlock, dlock gives the lock back when COMMAND ends"},
+	"-u is flock's: nobody has to unlock, dlock gives the lock back when COMMAND ends (and "
+	"the server is named by -S)"},
     {'F', "no-fork", "-F is flock's: dlock must stay beside COMMAND to renew the lock"},
     {'c', "command", "-c comes after NAME: dlock [OPTION]... NAME -c STRING"},
+};
+
+#define AT_SERVER "the server, its port and the user are those of -S redis://user@host:6379"
+#define AT_PASSWORD "the password is that of --password-file, --password-command or DLOCK_PASSWORD"
+
+/* redis-cli(1)'s way to name a server. */
+static const struct {
+	char letter;
+	const char *name;
+	const char *advice;
+} of_redis_cli[] = {
+    {'p', "port", AT_SERVER},
+    {0, "host", AT_SERVER},
+    {0, "user", AT_SERVER},
+    {'a', "pass", AT_PASSWORD},
+    {0, "askpass", AT_PASSWORD},
 };
 
 static const struct {
@@ -68,6 +85,24 @@ advise_on_foreign(const char *word, size_t length, char letter, struct problem *
 			problem_set(problem, "%s", foreign[i].advice);
 			return true;
 		}
+	}
+	return false;
+}
+
+static bool
+advise_on_redis_cli(const char *word, size_t length, char letter, struct problem *problem)
+{
+	for (size_t i = 0; i < sizeof of_redis_cli / sizeof *of_redis_cli; i++) {
+		const char *name = of_redis_cli[i].name;
+		if (letter ? letter != of_redis_cli[i].letter : !is_name(word, length, name))
+			continue;
+		if (letter)
+			problem_set(problem, "unknown option '-%c': %s", letter,
+			    of_redis_cli[i].advice);
+		else
+			problem_set(problem, "unknown option '--%s': %s", name,
+			    of_redis_cli[i].advice);
+		return true;
 	}
 	return false;
 }
@@ -177,7 +212,8 @@ advice_on_option(const char *word, char letter, struct problem *problem)
 	if (letter == 0)
 		word += 2;
 	size_t length = strspn(word, NAME_BYTES);
-	if (advise_on_foreign(word, length, letter, problem))
+	if (advise_on_foreign(word, length, letter, problem) ||
+	    advise_on_redis_cli(word, length, letter, problem))
 		return;
 	if (letter == 0)
 		advise_on_long(word, problem);

@@ -100,6 +100,12 @@ signals_restore(const struct signals *signals)
 	kernel_mask(&signals->mask, NULL);
 }
 
+bool
+signals_ignored_pipe(const struct signals *signals)
+{
+	return signals->dispositions[0].sa_handler == SIG_IGN; /* changed[0] */
+}
+
 int
 signals_read(const struct signals *signals, int *number, int *code, int *sender)
 {

@@ -42,6 +42,10 @@ signals_end_waiting(const struct signals *signals);
 void
 signals_restore(const struct signals *signals);
 
+/* Did the caller have PIPE ignored? */
+bool
+signals_ignored_pipe(const struct signals *signals);
+
 /* The next signal that has come, without waiting: 1, or 0 for none. */
 int
 signals_read(const struct signals *signals, int *number, int *code, int *sender);

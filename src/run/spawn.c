@@ -31,7 +31,14 @@ static int
 refuse(const char *name, int error, struct problem *problem)
 {
 	bool missing = error == ENOENT || error == ENOTDIR;
-	if (missing)
+	bool bare = strchr(name, '/') == NULL;
+	if (missing && strpbrk(name, " \t\n|&;<>$`") != NULL)
+		problem_set(problem, "command not found: '%s' (a line for the shell goes after -c)",
+		    name);
+	else if (missing && bare && check_file(name) == 0)
+		problem_set(problem, "command not found: '%s' (the one in this directory is ./%s)",
+		    name, name);
+	else if (missing)
 		problem_set(problem, "command not found: '%s'", name);
 	else
 		problem_set(problem, "cannot execute '%s': %s", name, strerror(error));

@@ -49,6 +49,39 @@ answer_is_ok(const struct reply *reply)
 	return reply->kind == REPLY_STATUS && is_word(reply, "OK");
 }
 
+/* The text without what only says where in a script of ours it came up: in front of it in Redis
+ * 6, behind it in 7 and later. Its length in *length. */
+static const char *
+strip_script(const char *text, size_t *length)
+{
+	static const char head[] = "ERR Error running script", tail[] = " script: ";
+	const char *inner = strncmp(text, head, sizeof head - 1) == 0 ? strstr(text, ": -") : NULL;
+	if (inner != NULL)
+		text = inner + 3;
+	for (const char *end = text; (end = strstr(end, tail)) != NULL; end++) {
+		const char *digest = end + sizeof tail - 1;
+		const char *place = digest + strspn(digest, "0123456789abcdef");
+		if (strncmp(place, ", on @user_script", 17) == 0) {
+			*length = (size_t)(end - text);
+			return text;
+		}
+	}
+	*length = strlen(text);
+	return text;
+}
+
+void
+answer_tell_error(const char *text, struct problem *problem)
+{
+	bool may_not = answer_classify_error(text) == OUTCOME_DENIED &&
+	    (strstr(text, "permission") != NULL || strstr(text, "ACL failure") != NULL ||
+		strstr(text, "can't run") != NULL || strstr(text, "can't access") != NULL);
+	size_t length;
+	const char *told = strip_script(text, &length);
+	problem_set(problem, "the server says: %.*s%s", (int)length, told,
+	    may_not ? " (what a user needs is in dlock(1) under Access control)" : "");
+}
+
 /* A whole number in an integer or in digits; false when it is neither. */
 static bool
 read_number(const struct reply *reply, int64_t *number)
@@ -69,7 +102,7 @@ no_error(const struct reply *reply, struct store_answer *answer)
 	if (reply->kind != REPLY_ERROR)
 		return true;
 	answer->outcome = answer_classify_error(reply->text);
-	problem_set(&answer->problem, "the server says: %s", reply->text);
+	answer_tell_error(reply->text, &answer->problem);
 	return false;
 }
 

@@ -17,6 +17,11 @@
 enum outcome
 answer_classify_error(const char *text);
 
+/* An error text of the server for people, with what they can do about it where a user lacks a
+ * permission. */
+void
+answer_tell_error(const char *text, struct problem *problem);
+
 /* The answer to what merely sets something: the status OK, exactly. */
 bool
 answer_is_ok(const struct reply *reply);

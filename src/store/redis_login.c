@@ -133,11 +133,12 @@ explain_refusal(const struct redis_login *login, const char *text, struct proble
 	else if (login->step == LOGIN_AUTH && login->secret && login->secret->origin)
 		problem_set(why, "the server says: %s (the password is that of %s)", text,
 		    login->secret->origin);
-	else if (!has_auth(login) && strncmp(text, "NOAUTH", 6) == 0)
+	else if (login->secret == NULL &&
+	    (login->step == LOGIN_AUTH || strncmp(text, "NOAUTH", 6) == 0))
 		problem_set(why,
 		    "the server says: %s (give a password: --password-file, DLOCK_PASSWORD)", text);
 	else
-		problem_set(why, "the server says: %s", text);
+		answer_tell_error(text, why);
 }
 
 static void

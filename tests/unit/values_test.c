@@ -249,6 +249,16 @@ test_signals(void)
 	    {"64", 64},
 	    {"RTMIN+0", -1}, /* SIGRTMIN is no constant */
 	    {"SIGRTMIN+0", -1},
+	    {"RTMIN", -1},
+	    {"sigrtmin", -1},
+	    {"RTMAX", 64},
+	    {"SIGRTMAX-0", 64},
+	    {"RTMAX-1", 64 - 1},
+	    {"ABRT", SIGABRT},
+	    {"IOT", SIGABRT},
+	    {"CLD", SIGCHLD},
+	    {"IO", SIGIO},
+	    {"SIGPOLL", SIGIO},
 	    {"0", 0},
 	    {"-1", 0},
 	    {"-TERM", 0},
@@ -267,6 +277,11 @@ test_signals(void)
 	    {"RTMIN+", 0},
 	    {"RTMIN+-1", 0},
 	    {"RTMIN+99", 0},
+	    {"RTMIN-1", 0},
+	    {"RTMIN1", 0},
+	    {"RTMAX+0", 0},
+	    {"RTMAX-", 0},
+	    {"RTMAX-99", 0},
 	    {"15s", 0},
 	};
 	struct problem problem;

@@ -30,6 +30,15 @@ code_point(const unsigned char *text, size_t *length)
 	return point < least[*length] || point > 0x10ffff || surrogate ? -1 : point;
 }
 
+/* Marks, breaks, embeddings, overrides and isolates: what changes the order or the lines of others.
+ */
+static bool
+reorders(long point)
+{
+	return point == 0x061c || point == 0x200e || point == 0x200f ||
+	    (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
 /* Checks all of it; true: nothing in it needed to be escaped. */
 static bool
 is_printable(const char *text)
@@ -37,7 +46,7 @@ is_printable(const char *text)
 	size_t length;
 	for (const unsigned char *at = (const void *)text; *at != '\0'; at += length) {
 		long point = code_point(at, &length);
-		if (point < 0x20 || (point >= 0x7f && point < 0xa0))
+		if (point < 0x20 || (point >= 0x7f && point < 0xa0) || reorders(point))
 			return false;
 	}
 	return true;

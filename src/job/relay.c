@@ -49,6 +49,16 @@ pass_signals_on(void *context, struct instant now)
 		loop_set_timer(job->loop, &job->forward_timer, due);
 }
 
+/* What the kernel sends goes to a whole group: a terminal's Ctrl-C and hang-up, what an orphaned
+ * group gets. But for a timer of who was there before dlock, and the hang-up of a session leader,
+ * which OUTER alone may be. */
+static bool
+went_to_group(const struct job *job, enum forward_witness witness, int number, int code)
+{
+	return code == SI_KERNEL && number != SIGALRM &&
+	    (witness == FORWARD_BY_RUNNER || getsid(0) != job->outer);
+}
+
 static void
 see_signal(struct job *job, enum forward_witness witness, int number, int code, int sender)
 {
@@ -56,7 +66,10 @@ see_signal(struct job *job, enum forward_witness witness, int number, int code, 
 	if (sender > 0 && (sender == job->command.pid || sender == getpid()))
 		return;
 	bool from_group = sender > 0 && getpgid(sender) == getpgrp();
-	forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());
+	if (went_to_group(job, witness, number, code))
+		forward_see_group(&job->forward, witness, number, code, sender, clock_now());
+	else
+		forward_see(&job->forward, witness, number, code, sender, from_group, clock_now());
 	pass_signals_on(job, clock_now());
 }
 

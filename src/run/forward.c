@@ -155,6 +155,18 @@ forward_see(struct forward *forward, enum forward_witness witness, int number, i
 }
 
 void
+forward_see_group(struct forward *forward, enum forward_witness witness, int number, int code,
+    int sender, struct instant now)
+{
+	see(forward, witness, number, code, sender, FORWARD_WITNESS_NS, now);
+	struct sighting *at = find(forward, number, code, sender, false);
+	if (at == NULL)
+		return;
+	at->shared = true;
+	decide(at, now);
+}
+
+void
 forward_see_settled(struct forward *forward, int number, int code, int sender, struct instant now)
 {
 	forget_old(forward, now);

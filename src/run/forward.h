@@ -64,6 +64,12 @@ void
 forward_see(struct forward *forward, enum forward_witness witness, int number, int code, int sender,
     bool from_group, struct instant now);
 
+/* Takes in one that is known to have gone to the whole group, whoever of the two tells of it first:
+ * the other one may never, since two that are pending become one. */
+void
+forward_see_group(struct forward *forward, enum forward_witness witness, int number, int code,
+    int sender, struct instant now);
+
 /* Takes in a signal that RUNNER got before COMMAND was there, and that has been dealt with: if
  * OUTER got it too, that changes nothing. */
 void

@@ -20,6 +20,8 @@ enum act {
 	RUNNER,      /* RUNNER got it */
 	OUTER_GROUP, /* the same, from a sender in dlock's process group */
 	RUNNER_GROUP,
+	OUTER_ALL, /* the same, and it is known that the whole group got it */
+	RUNNER_ALL,
 	SETTLED, /* RUNNER got it before COMMAND was there */
 };
 
@@ -112,6 +114,19 @@ static const struct scene {
 	{{0, SETTLED, SIGTERM, 50, BY_USER}, {0, SETTLED, SIGINT, 50, BY_USER},
 	    {60, SETTLED, SIGTERM, 50, BY_USER}, {120, OUTER, SIGTERM, 50, BY_USER}},
 	SIGTERM, 0, 0},
+    {"a shell's hang-up and the kernel's, which RUNNER got as one",
+	{{0, OUTER, SIGHUP, 50, BY_USER}, {0, OUTER_ALL, SIGHUP, 0, BY_KERNEL},
+	    {1, RUNNER, SIGHUP, 50, BY_USER}},
+	SIGHUP, 0, 0},
+    {"the same, and OUTER got them as one",
+	{{0, RUNNER, SIGHUP, 50, BY_USER}, {0, RUNNER_ALL, SIGHUP, 0, BY_KERNEL},
+	    {1, OUTER, SIGHUP, 50, BY_USER}},
+	SIGHUP, 0, 0},
+    {"the kernel's to all, told by both, the second one late",
+	{{0, OUTER_ALL, SIGINT, 0, BY_KERNEL}, {90, RUNNER_ALL, SIGINT, 0, BY_KERNEL}}, SIGINT, 0,
+	0},
+    {"a session leader's own hang-up, and then its group's",
+	{{0, OUTER, SIGHUP, 0, BY_KERNEL}, {50, RUNNER_ALL, SIGHUP, 0, BY_KERNEL}}, SIGHUP, 1, 10},
     {"long after that it is a new signal",
 	{{0, SETTLED, SIGTERM, 50, BY_USER}, {150, OUTER, SIGTERM, 50, BY_USER}}, SIGTERM, 1, 160},
 };
@@ -129,6 +144,12 @@ take_step(struct forward *forward, const struct step *step, struct instant now)
 	case RUNNER_GROUP:
 		forward_see(forward, FORWARD_BY_RUNNER, step->number, step->code, step->sender,
 		    step->act == RUNNER_GROUP, now);
+		break;
+	case OUTER_ALL:
+	case RUNNER_ALL:
+		forward_see_group(forward,
+		    step->act == OUTER_ALL ? FORWARD_BY_OUTER : FORWARD_BY_RUNNER, step->number,
+		    step->code, step->sender, now);
 		break;
 	case SETTLED:
 		forward_see_settled(forward, step->number, step->code, step->sender, now);

@@ -18,6 +18,8 @@ options_set_defaults(struct options *options)
 	*options = (struct options){
 	    .wait_ns = WAIT_FOR_EVER,
 	    .conflict_status = EXIT_CONFLICT,
+	    .mode = MODE_EXCLUSIVE,
+	    .max_waiters = -1,
 	    .ttl_ns = 30 * NS_PER_S,
 	    .first_signal = SIGTERM,
 	    .on_lost = ON_LOST_KILL,

@@ -51,6 +51,10 @@ enum password_from {
 struct options {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int conflict_status;
+	enum lock_mode mode;
+	int slots;           /* MODE_SLOTS: how many; else 0 */
+	int64_t max_waiters; /* -1: no limit */
+	bool watch;
 	bool reentrant;
 	int64_t ttl_ns;
 	int64_t grace_ns;

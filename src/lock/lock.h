@@ -68,6 +68,10 @@ struct lock_settings {
 	struct lease_terms terms;
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int64_t connect_limit_ns;
+	enum lock_mode mode;
+	int slots;           /* MODE_SLOTS: 1 to SLOTS_MOST; else 0 */
+	int64_t max_waiters; /* not to be the one who waits behind so many; -1: no limit */
+	bool watch;          /* be told of a loss, on a connection of its own */
 };
 
 struct lock {

@@ -39,6 +39,15 @@ enum store_verb {
 	STORE_LOOK,    /* HELD, OK (free), or a failure */
 };
 
+/* Who may have the lock at the same time: those of the same mode, as many as it allows. */
+enum lock_mode {
+	MODE_EXCLUSIVE, /* one */
+	MODE_SHARED,    /* any number */
+	MODE_SLOTS,     /* up to a number of slots, on which all agree */
+};
+
+#define SLOTS_MOST 1000
+
 enum fence_mode {
 	FENCE_CLOCK,
 	FENCE_COUNTER,

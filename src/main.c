@@ -10,6 +10,7 @@
  *   cli/             options.h (what they are), table.c (ONE table of all options), options_parts.h
  *                    (command_line.c, environment.c, config_file.c, operands.c), config.h (the text
  *                    of a config file), password.h (which of several), help.h
+ *   view/            view.h (--status, --list, --break)
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),

@@ -67,8 +67,11 @@ add_string(struct json *json, const char *text)
 static void
 add_key(struct json *json, const char *key)
 {
-	if (json->used > 1)
+	char before = json->used > 0 ? json->out[json->used - 1] : '{';
+	if (before != '{' && before != '[')
 		add_word(json, ",");
+	if (key == NULL)
+		return;
 	add_string(json, key);
 	add_word(json, ":");
 }
@@ -112,6 +115,19 @@ json_null(struct json *json, const char *key)
 {
 	add_key(json, key);
 	add_word(json, "null");
+}
+
+void
+json_open(struct json *json, const char *key, char bracket)
+{
+	add_key(json, key);
+	add(json, &bracket, 1);
+}
+
+void
+json_close(struct json *json, char bracket)
+{
+	add(json, &bracket, 1);
 }
 
 size_t

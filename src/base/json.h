@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* Writing one JSON object (RFC 8259) into a buffer of the caller's. Pure; nothing allocates and
- * nothing of stdio is used, so that it works in a process that must not.
+ * nothing of stdio is used, so that it works in a process that must not. Objects and arrays may be
+ * members of it: what is written between json_open and json_close is theirs.
  *
  * Text comes as bytes that may be no UTF-8: a byte that is part of no valid character becomes the
  * four characters \xHH, as in dlock's messages. A control character is escaped as JSON has it. */
@@ -31,6 +32,13 @@ void
 json_number(struct json *json, const char *key, int64_t value);
 void
 json_null(struct json *json, const char *key);
+
+/* Begins a member that is an object ('{') or an array ('['), and ends it. In an array the key of
+ * whatever is added is NULL. */
+void
+json_open(struct json *json, const char *key, char bracket);
+void
+json_close(struct json *json, char bracket);
 
 /* Ends the object, and adds a newline but no NUL. How long it is; 0: it did not fit. */
 size_t

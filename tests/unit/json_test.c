@@ -72,6 +72,31 @@ test_members(void)
 }
 
 static void
+test_nested(void)
+{
+	struct json json;
+	tap_case("objects and arrays within it");
+	json_begin(&json, out, sizeof out - 1);
+	json_open(&json, "none", '[');
+	json_close(&json, ']');
+	json_open(&json, "two", '[');
+	json_open(&json, NULL, '{');
+	json_text(&json, "a", "[");
+	json_number(&json, "b", 1);
+	json_close(&json, '}');
+	json_open(&json, NULL, '{');
+	json_close(&json, '}');
+	json_text(&json, NULL, "{");
+	json_number(&json, NULL, 2);
+	json_null(&json, NULL);
+	json_close(&json, ']');
+	json_null(&json, "c");
+	out[json_end(&json)] = '\0';
+	CHECK_TEXT(out,
+	    "{\"none\":[],\"two\":[{\"a\":\"[\",\"b\":1},{},\"{\",2,null],\"c\":null}\n");
+}
+
+static void
 test_room(void)
 {
 	static const char line[] = "{\"k\":\"\\u0001\\\\xff\xe2\x82\xac\",\"n\":-12}\n";
@@ -95,6 +120,7 @@ main(void)
 {
 	test_text();
 	test_members();
+	test_nested();
 	test_room();
 	return tap_end();
 }

@@ -1,0 +1,81 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* A small client for who only looks, or acts once: it connects and logs in, then sends one script
+ * at a time. It keeps nothing up: what fails is told, with its connection closed, and that is the
+ * end of it.
+ *
+ * Between requests it does not watch what the server does: a connection that is lost then is found
+ * lost by the next request. */
+#ifndef DLOCK_STORE_REDIS_QUERY_H
+#define DLOCK_STORE_REDIS_QUERY_H
+
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "base/secret.h"
+#include "lock/store.h"
+#include "net/link.h"
+#include "net/url.h"
+#include "store/redis_login.h"
+
+/* Callbacks run in the loop. */
+struct redis_query_events {
+	/* Logged in: the first script may be asked. */
+	void (*ready)(void *context);
+	/* The script's answer, no error; it lives until this returns. */
+	void (*answered)(void *context, const struct reply *reply);
+	/* UNREACHABLE, REFUSED or DENIED; UNKNOWN: the script was sent, and may have been executed
+	 * or not. */
+	void (*failed)(void *context, enum outcome outcome, const struct problem *why);
+};
+
+enum redis_query_phase {
+	QUERY_CLOSED,
+	QUERY_CONNECTING,
+	QUERY_LOGIN,
+	QUERY_IDLE,
+	QUERY_ASKED,
+};
+
+struct redis_query {
+	struct loop *loop;
+	const struct redis_query_events *events;
+	void *context;
+	struct link link;
+	struct redis_login login;
+	struct timer deadline;
+	enum redis_query_phase phase;
+	int64_t clock_us; /* the server's clock at clock_at, or a little less */
+	struct instant clock_at;
+};
+
+/* Sets up a closed one. `secret` may be NULL; all is borrowed. */
+void
+redis_query_init(struct redis_query *query, struct loop *loop, const struct url *url,
+    struct secret_source *secret, const struct redis_query_events *events, void *context);
+
+/* Begins to connect and to log in, both within `limit_ns`: ready or failed follows. */
+void
+redis_query_open(struct redis_query *query, int64_t limit_ns);
+
+/* Sends one command, when the last one has been answered: answered or failed follows within
+ * `limit_ns`. The arguments are plain strings. */
+void
+redis_query_ask(struct redis_query *query, int argc, const char *const *argv, int64_t limit_ns);
+
+/* The server's time at which a script that is sent now, and was given that limit, is not wanted
+ * any more: one that acts compares it with its clock, so that a request which was held up on its
+ * way does not act for somebody who has left. */
+int64_t
+redis_query_not_after_us(const struct redis_query *query, int64_t limit_ns);
+
+/* Closes; nobody is called back any more. Harmless at any time after redis_query_init. */
+void
+redis_query_close(struct redis_query *query);
+
+/* Closes, and gives back the memory. */
+void
+redis_query_free(struct redis_query *query);
+
+#endif

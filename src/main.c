@@ -7,8 +7,9 @@
  *
  *   main.c           from arguments to a run
  *   exits.h          the exit statuses
- *   cli/             options.h (what they are), table.c (ONE table of all options), options_parts.h
- *                    (command_line.c, environment.c, config_file.c, operands.c), config.h (the text
+ *   cli/             options.h (what they are), table.c (ONE table of all options), setters.h (what
+ *                    gives each its value), options_parts.h (command_line.c, environment.c,
+ *                    config_file.c, operands.c, actions.c: what goes with what), config.h (the text
  *                    of a config file), password.h (which of several), help.h
  *   view/            view.h (--status, --list, --break)
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
@@ -46,6 +47,9 @@
 #include "run/descriptors.h"
 #include "run/password.h"
 #include "store/redis.h"
+#include "view/view.h"
+
+#define REPORT_ANSWER_LIMIT (2 * NS_PER_S)
 
 /* Everything about a run that outlives its set-up. */
 struct run {
@@ -95,11 +99,11 @@ say_sources(const struct options *options)
 
 /* The prefix is to blame only where NAME would do without it. */
 static int
-bad_key(const struct options *options, const struct problem *problem)
+bad_key(const struct options *options, const char *name, const struct problem *problem)
 {
 	struct keys keys;
 	struct problem ignored;
-	bool name_is_good = keys_make(&keys, "", options->name, &ignored);
+	bool name_is_good = keys_make(&keys, "", name, &ignored);
 	return bad_setting(problem,
 	    name_is_good && options_are_configured(options, "prefix", "prefix"));
 }
@@ -111,7 +115,8 @@ identify(void *context)
 	struct run *run = context;
 	if (run->record[0] != '\0')
 		return;
-	identity_gather(&run->identity, run->options.command[0], run->options.label);
+	char **command = run->options.command; /* --break has none */
+	identity_gather(&run->identity, command ? command[0] : "dlock", run->options.label);
 	identity_write(&run->identity, run->record);
 }
 
@@ -238,7 +243,7 @@ run_command(struct run *run)
 	struct lease_terms terms;
 
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_key(options, &problem);
+		return bad_key(options, options->name, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
 		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
 	identity_make_token(run->token);
@@ -289,8 +294,58 @@ ask_about_lock(struct run *run)
 	if (options->name == NULL)
 		return asking_run(NULL, NULL);
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_key(options, &problem);
+		return bad_key(options, options->name, &problem);
 	return asking_run(options->name, run->keys.lock);
+}
+
+/* NULL, or the first that makes no key. */
+static const char *
+find_bad_name(struct run *run, struct problem *problem)
+{
+	const struct options *options = &run->options;
+	for (char **name = options->names; *name != NULL; name++) {
+		if (!keys_make(&run->keys, options->prefix, *name, problem))
+			return *name;
+	}
+	return NULL;
+}
+
+/* --status, --list and --break. */
+static int
+view_locks(struct run *run, enum options_result what)
+{
+	const struct options *options = &run->options;
+	struct problem problem;
+	struct secret_source *secret;
+
+	const char *bad = what == OPTIONS_LIST ? NULL : find_bad_name(run, &problem);
+	if (bad != NULL)
+		return bad_key(options, bad, &problem);
+	url_print(&options->url, run->server, sizeof run->server);
+	if (loop_open(&run->loop) != 0)
+		return system_error("make a timer");
+	if (set_up_password(run, &secret) != 0)
+		return system_error("keep the password");
+	const struct view_settings settings = {
+	    .loop = &run->loop,
+	    .signals = &run->signals,
+	    .url = &options->url,
+	    .secret = secret,
+	    .server = run->server,
+	    .prefix = options->prefix,
+	    .connect_limit_ns = options->connect_timeout_ns,
+	    .answer_limit_ns = REPORT_ANSWER_LIMIT,
+	    .json = options->json,
+	    .quiet = options->quiet,
+	    .force = options->force,
+	    .token = options->token,
+	};
+	if (what == OPTIONS_STATUS)
+		return view_status(&settings, options->names);
+	if (what == OPTIONS_LIST)
+		return view_list(&settings, options->glob);
+	identify(run);
+	return view_break(&settings, options->name, run->record);
 }
 
 int
@@ -317,6 +372,11 @@ main(int argc, char **argv)
 		return bad_setting(&problem, result == OPTIONS_CONFIG_ERROR);
 	case OPTIONS_HELD:
 		return ask_about_lock(&run);
+	case OPTIONS_STATUS:
+	case OPTIONS_LIST:
+	case OPTIONS_BREAK:
+		say_sources(&run.options);
+		return view_locks(&run, result);
 	case OPTIONS_RUN:
 		break;
 	}

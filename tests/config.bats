@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 #
 # SPEC.md section 1: the config file. Which of the sources wins is in precedence.bats, what a line of
-# the file is, in tests/unit/config_test.c, what is refused with nothing sent, in bad_input.bats.
+# the file is, in tests/unit/config_test.c, what is refused with nothing sent, in bad_settings.bats.
 
 load helpers/common
 load helpers/config
@@ -222,8 +222,12 @@ setup() {
 	wrong '1: .*ttl'
 	conf 'ttl = 5s' '[server]'
 	wrong '2: a config file has no .sections.'
-	conf 'slots = 3'
-	wrong '1: slots is not in this version'
+	conf 'quarantine = 3'
+	wrong '1: quarantine is not in this version'
+	conf 'slot = 3'
+	wrong "1: unknown option 'slot': did you mean slots"
+	conf 'max-waiter = 3'
+	wrong "1: unknown option 'max-waiter': did you mean max-waiters"
 	conf 'command = true'
 	wrong '1: command: it belongs on the command line'
 	conf 'TTL = 5s'

@@ -48,17 +48,7 @@ static const struct {
 	char letter;
 	const char *name;
 } later[] = {
-    {'s', "shared"},
-    {0, "slots"},
-    {0, "max-waiters"},
-    {0, "status"},
-    {0, "list"},
-    {0, "break"},
-    {0, "force"},
-    {0, "token"},
-    {0, "json"},
     {0, "check"},
-    {0, "watch"},
     {0, "wait-replicas"},
     {0, "quarantine"},
     {0, "tls"},
@@ -276,15 +266,20 @@ advice_on_setting(const char *word, bool shown, struct problem *problem)
 }
 
 void
-advice_on_late_option(const char *word, struct problem *problem)
+advice_on_late_option(const char *word, bool is_run, struct problem *problem)
 {
-	int shown = (int)strspn(word, NAME_BYTES);
-	if (strncmp(word, "-c", 2) == 0 || strncmp(word, "--command", 9) == 0)
+	int length = (int)strspn(word, NAME_BYTES);
+	int shown = length < SHOWN_MAX ? length : SHOWN_MAX;
+	if (!is_run)
+		problem_set(problem,
+		    "'%.*s' after NAME: options go before it (after -- a NAME may begin with -)",
+		    shown, word);
+	else if (strncmp(word, "-c", 2) == 0 || strncmp(word, "--command", 9) == 0)
 		problem_set(problem,
 		    "-c takes its string as an argument of its own: dlock NAME -c STRING");
 	else
 		problem_set(problem,
 		    "'%.*s' after NAME: options go before NAME (a COMMAND that begins with - goes "
 		    "after --)",
-		    shown < SHOWN_MAX ? shown : SHOWN_MAX, word);
+		    shown, word);
 }

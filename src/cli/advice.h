@@ -25,8 +25,8 @@ advice_on_missing_argument(const char *name, const char *argument, struct proble
 void
 advice_on_setting(const char *word, bool shown, struct problem *problem);
 
-/* Something that looks like an option where COMMAND should stand. */
+/* Something that looks like an option after NAME, where COMMAND should stand, or another NAME. */
 void
-advice_on_late_option(const char *word, struct problem *problem);
+advice_on_late_option(const char *word, bool is_run, struct problem *problem);
 
 #endif

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: MIT */
 
 #include <getopt.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/advice.h"
 #include "cli/options_parts.h"
@@ -51,16 +49,6 @@ find_row(int value)
 	return -1;
 }
 
-/* "-w" or "--wait", as the user wrote it or nearly so. */
-static void
-print_option(char *out, size_t size, const struct option_row *row)
-{
-	if (row->names[0] != NULL)
-		snprintf(out, size, "--%s", row->names[0]);
-	else
-		snprintf(out, size, "-%c", row->letter);
-}
-
 bool
 command_line_parse(struct options *options, int argc, char **argv, struct problem *problem)
 {
@@ -87,7 +75,7 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 		int row = find_row(value == ':' ? optopt : value);
 		if (row < 0)
 			return false;
-		print_option(name, sizeof name, &table[row]);
+		options_print(name, sizeof name, &table[row]);
 		if (value == ':') {
 			advice_on_missing_argument(name, table[row].argument, problem);
 			return false;

@@ -145,7 +145,7 @@ take_setting(void *context, const struct config_setting *setting, struct problem
 	struct problem why;
 	size_t count;
 	int row = options_find(setting->option, strlen(setting->option));
-	if (reading->options->wants_held &&
+	if (reading->options->action == ACTION_HELD &&
 	    (row < 0 || (options_table(&count)[row].traits & OPTION_NAMES_LOCK) == 0))
 		return true;
 	if (row < 0) {

@@ -47,7 +47,7 @@ environment_parse(struct options *options, struct problem *problem)
 	size_t count;
 	const struct option_row *table = options_table(&count);
 	for (size_t i = 0; i < count; i++) {
-		if (options->wants_held && (table[i].traits & OPTION_NAMES_LOCK) == 0)
+		if (options->action == ACTION_HELD && (table[i].traits & OPTION_NAMES_LOCK) == 0)
 			continue;
 		for (size_t k = 0; k < 2 && table[i].environment[k] != NULL; k++) {
 			if (!parse_variable(options, i, table[i].environment[k], problem))

@@ -53,6 +53,7 @@ help_print(void)
 	fputs("Usage: dlock [OPTION]... NAME COMMAND [ARG]...\n"
 	      "       dlock [OPTION]... NAME -c STRING\n"
 	      "       dlock [OPTION]... --held [NAME]\n"
+	      "       dlock [OPTION]... --status NAME... | --list [GLOB] | --break NAME\n"
 	      "Run COMMAND while holding the lock NAME, which every machine that uses the same\n"
 	      "Redis can see. COMMAND is dead before anybody else can get the lock.\n\n",
 	    stdout);
@@ -61,10 +62,12 @@ help_print(void)
 	print_text("after NAME: run STRING with $SHELL, else /bin/sh",
 	    printf("  -c, --command STRING"));
 	fputs("\nDUR: a number with ms, s (default), m, h or d: 250ms, 1.5, 10m.\n"
-	      "COMMAND's environment has DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN and DLOCK_FENCE.\n"
+	      "COMMAND's environment has DLOCK_NAME, DLOCK_KEY, DLOCK_TOKEN, DLOCK_FENCE and,\n"
+	      "with --slots, DLOCK_SLOT.\n"
 	      "Exit status: COMMAND's; 75 not had in time; 79 lost while COMMAND ran; 69 server\n"
 	      "unreachable or refusing; 77 access denied; 124 --max-hold ran out; 64 usage;\n"
-	      "78 configuration; 71 system; 126, 127 no COMMAND.\n"
+	      "78 configuration; 71 system; 126, 127 no COMMAND. --status: 0 each NAME is held,\n"
+	      "1 one is free; --break: 0 broken, 1 it was free.\n"
 	      "The server is -S, else DLOCK_SERVER, else REDIS_URL, else the config file's.\n"
 	      "See dlock(1).\n",
 	    stdout);

@@ -67,19 +67,55 @@ operands_take(struct options *options, char **rest, struct problem *problem)
 			return false;
 		}
 	} else if (rest[0][0] == '-' && rest[0][1] != '\0') {
-		advice_on_late_option(rest[0], problem);
+		advice_on_late_option(rest[0], true, problem);
 		return false;
 	}
 	options->command = rest;
 	return true;
 }
 
-bool
-operands_take_held(struct options *options, char **rest, struct problem *problem)
+/* Where no COMMAND may follow. */
+static bool
+check_no_late_option(char **rest, struct problem *problem)
 {
-	options->name = rest[0];
-	if (rest[0] == NULL || rest[1] == NULL)
+	if (rest[0] == NULL || strcmp(rest[-1], "--") == 0)
 		return true;
-	problem_set(problem, "--held takes one NAME at most, and no COMMAND: dlock --held [NAME]");
+	for (char **word = rest + 1; *word != NULL; word++) {
+		if ((*word)[0] == '-' && (*word)[1] != '\0') {
+			advice_on_late_option(*word, false, problem);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+operands_take_names(struct options *options, char **rest, struct problem *problem)
+{
+	bool none = rest[0] == NULL, several = !none && rest[1] != NULL;
+	options->names = rest;
+	options->name = options->glob = rest[0];
+	if (options->action != ACTION_HELD && !check_no_late_option(rest, problem))
+		return false;
+	switch (options->action) {
+	case ACTION_HELD:
+		problem_set(problem,
+		    "--held takes one NAME at most, and no COMMAND: dlock --held [NAME]");
+		return !several;
+	case ACTION_LIST:
+		problem_set(problem,
+		    "--list takes one GLOB at most: quote it, dlock --list 'web-*'");
+		return !several;
+	case ACTION_STATUS:
+		problem_set(problem, "--status needs a NAME: dlock --status NAME...");
+		return !none;
+	case ACTION_BREAK:
+		problem_set(problem,
+		    none ? "--break needs a NAME: dlock --break NAME"
+			 : "--break takes one NAME, and no COMMAND: dlock --break NAME");
+		return !none && !several;
+	case ACTION_RUN:
+		break;
+	}
 	return false;
 }

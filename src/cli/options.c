@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,16 @@ options_set(struct options *options, size_t row, const char *value, struct probl
 	return false;
 }
 
+const char *
+options_print(char *out, size_t size, const struct option_row *row)
+{
+	if (row->names[0] != NULL)
+		snprintf(out, size, "--%s", row->names[0]);
+	else
+		snprintf(out, size, "-%c", row->letter);
+	return out;
+}
+
 enum option_source
 options_source(const struct options *options, const char *name)
 {
@@ -113,6 +124,8 @@ settle_the_rest(struct options *options)
 {
 	enum option_source by_option = options_source(options, "connect-timeout");
 	enum option_source by_url = options_source(options, "server");
+	if (options->max_waiters == 0)
+		options->wait_ns = 0;
 	if (!options->has_grace)
 		options->grace_ns = lease_default_grace(options->ttl_ns);
 	/* In the URL it is as strong as the URL; of two that are equal the option wins. */
@@ -124,14 +137,30 @@ settle_the_rest(struct options *options)
 
 /* --held [NAME]: of all settings it needs those that make a key of NAME, and looks at no others. */
 static enum options_result
-parse_held(struct options *options, char **rest, struct problem *problem)
+parse_held(struct options *options, struct problem *problem)
 {
-	if (!operands_take_held(options, rest, problem))
-		return OPTIONS_USAGE_ERROR;
 	if (options->name != NULL &&
 	    (!environment_parse(options, problem) || !config_file_parse(options, problem)))
 		return OPTIONS_CONFIG_ERROR;
 	return OPTIONS_HELD;
+}
+
+static enum options_result
+result_of(enum option_action action)
+{
+	switch (action) {
+	case ACTION_RUN:
+		return OPTIONS_RUN;
+	case ACTION_HELD:
+		return OPTIONS_HELD;
+	case ACTION_STATUS:
+		return OPTIONS_STATUS;
+	case ACTION_LIST:
+		return OPTIONS_LIST;
+	case ACTION_BREAK:
+		return OPTIONS_BREAK;
+	}
+	return OPTIONS_USAGE_ERROR;
 }
 
 enum options_result
@@ -144,10 +173,14 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_HELP;
 	if (options->wants_version)
 		return OPTIONS_VERSION;
-	if (options->wants_held)
-		return parse_held(options, argv + optind, problem);
-	if (!operands_take(options, argv + optind, problem) ||
-	    !password_check_line(options, problem))
+	bool is_run = options->action == ACTION_RUN;
+	char **rest = argv + optind;
+	if (!actions_check_line(options, problem) ||
+	    !(is_run ? operands_take : operands_take_names)(options, rest, problem))
+		return OPTIONS_USAGE_ERROR;
+	if (options->action == ACTION_HELD)
+		return parse_held(options, problem);
+	if (!password_check_line(options, problem))
 		return OPTIONS_USAGE_ERROR;
 	if (!environment_parse(options, problem) || !config_file_parse(options, problem) ||
 	    !password_choose(options, problem))
@@ -159,5 +192,5 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_CONFIG_ERROR;
 	}
 	settle_the_rest(options);
-	return OPTIONS_RUN;
+	return result_of(options->action);
 }

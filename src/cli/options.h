@@ -22,7 +22,10 @@
 
 enum options_result {
 	OPTIONS_RUN,
-	OPTIONS_HELD, /* --held: `name` may be NULL */
+	OPTIONS_HELD,   /* --held: `name` may be NULL */
+	OPTIONS_STATUS, /* --status: `names` */
+	OPTIONS_LIST,   /* --list: `glob` */
+	OPTIONS_BREAK,  /* --break: `name` */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_USAGE_ERROR,  /* 64 */
@@ -35,6 +38,15 @@ enum option_source {
 	SOURCE_FILE,
 	SOURCE_ENVIRONMENT,
 	SOURCE_LINE,
+};
+
+/* What is to be done. */
+enum option_action {
+	ACTION_RUN,
+	ACTION_HELD,
+	ACTION_STATUS,
+	ACTION_LIST,
+	ACTION_BREAK,
 };
 
 /* Where the server's password comes from. */
@@ -79,11 +91,16 @@ struct options {
 	bool quiet;
 
 	const char *name;
-	char **command; /* NULL-terminated; with -c, a shell and its arguments */
+	char **command;    /* NULL-terminated; with -c, a shell and its arguments */
+	char **names;      /* --status: NULL-terminated, one at least */
+	const char *glob;  /* --list; NULL: all */
+	const char *token; /* --break; NULL: whichever */
+	bool json;
+	bool force;
 
+	enum option_action action;
 	bool wants_help;
 	bool wants_version;
-	bool wants_held;
 	bool has_server;
 	bool has_grace;
 	bool has_connect_timeout;
@@ -99,6 +116,9 @@ enum option_trait {
 	/* --held NAME needs it to know which lock is meant; it looks at no other setting, so that a
 	 * bad one is nothing to it. */
 	OPTION_NAMES_LOCK = 2,
+	/* What --status, --list and --break take; the others on a command line with them are a
+	 * slip, in the environment and the file they are for runs. */
+	OPTION_OF_REPORTS = 4,
 	/* Those of one group set the same thing: who names one of them on the command line has
 	 * overruled the others in the environment and the file. */
 	OPTION_SETS_WAIT = 1 << 8,

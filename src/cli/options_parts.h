@@ -17,9 +17,18 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 bool
 operands_take(struct options *options, char **rest, struct problem *problem);
 
-/* [NAME], for --held. */
+/* [NAME] for --held, NAME... for --status, [GLOB] for --list, NAME for --break: options->action
+ * says which. rest[-1] is what stood before them. */
 bool
-operands_take_held(struct options *options, char **rest, struct problem *problem);
+operands_take_names(struct options *options, char **rest, struct problem *problem);
+
+/* "--status"; of ACTION_RUN NULL. */
+const char *
+actions_name(enum option_action action);
+
+/* Do the options of the command line go with what is asked for, and with each other? */
+bool
+actions_check_line(const struct options *options, struct problem *problem);
 
 /* The variables that stand for options, and REDIS_URL. */
 bool
@@ -33,6 +42,10 @@ config_file_parse(struct options *options, struct problem *problem);
 /* The row with that long name, all of it; -1: there is none. */
 int
 options_find(const char *name, size_t length);
+
+/* "--wait" or "-e", as the user wrote it or nearly so. Returns `out`. */
+const char *
+options_print(char *out, size_t size, const struct option_row *row);
 
 /* Gives a row its value. The problem quotes no password of a URL, wherever that was put. */
 bool

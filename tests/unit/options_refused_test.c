@@ -2,16 +2,10 @@
  * SPDX-License-Identifier: MIT */
 
 /* cli/options: command lines that are refused with 64, each with a sentence that helps. */
-#include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "cli/options.h"
+#include "lines.h"
 #include "tap.h"
-
-#define WORDS 24
 
 static const struct {
 	const char *line, *why;
@@ -68,15 +62,6 @@ static const struct {
     {"job -- -c x", "leave out the --"},
     {"job -- --command x", "leave out the --"},
     /* What comes with later versions is no option yet, and is not taken for another. */
-    {"-s job true", "-s (--shared) is not in this version"},
-    {"-ns job true", "-s (--shared) is not in this version"},
-    {"--shared job true", "--shared is not in this version"},
-    {"--slots 3 job true", "--slots is not in this version"},
-    {"--slots=3 job true", "--slots is not in this version"},
-    {"--max-waiters 3 job true", "--max-waiters is not in this version"},
-    {"--status job", "--status is not in this version"},
-    {"--list", "--list is not in this version"},
-    {"--break job", "--break is not in this version"},
     {"--check", "--check is not in this version"},
     {"--tls job true", "--tls is not in this version"},
     {"--cacert x job true", "--cacert is not in this version"},
@@ -85,12 +70,55 @@ static const struct {
     {"--key x job true", "--key is not in this version"},
     {"--sni x job true", "--sni is not in this version"},
     {"--insecure job true", "--insecure is not in this version"},
-    {"--watch job true", "--watch is not in this version"},
     {"--wait-replicas 1 job true", "--wait-replicas is not in this version"},
     {"--quarantine 1 job true", "--quarantine is not in this version"},
-    {"--json --status job", "--json is not in this version"},
-    {"--force --break job", "--force is not in this version"},
-    {"--token=hush --break job", "--token is not in this version"},
+    /* Who may have the lock. */
+    {"--slots 0 job true", "--slots: not a number from 1 to 1000: '0'"},
+    {"--slots 1001 job true", "--slots: not a number from 1 to 1000: '1001'"},
+    {"--slots job true", "--slots: not a number from 1 to 1000: 'job'"},
+    {"--shared=3 job true", "--shared takes no value"},
+    {"-s --slots 3 job true", "-s and --slots exclude each other"},
+    {"--slots 3 -ns job true", "-s and --slots exclude each other"},
+    {"--max-waiters -1 job true", "--max-waiters: not a number from 0 to 1000000: '-1'"},
+    {"--max-waiters 1000001 job true", "--max-waiters: not a number from 0"},
+    {"--slots", "--slots needs an argument: N"},
+    {"--watch=yes job true", "--watch takes no value"},
+    {"--slots 2 -S redis://db1 -S redis://db2 job true", "more than one server"}, /* P90 */
+    /* Reports, and what they take. */
+    {"--status", "--status needs a NAME: dlock --status NAME..."},
+    {"--status --json", "--status needs a NAME"},
+    {"--status job --json", "'--json' after NAME: options go before it"},
+    {"--status job -- x", "'--' after NAME"},
+    {"--list a b", "--list takes one GLOB at most"},
+    {"--break", "--break needs a NAME: dlock --break NAME"},
+    {"--break a b", "--break takes one NAME, and no COMMAND"},
+    {"--held a b", "--held takes one NAME at most"},
+    {"--status=job", "--status takes no value"},
+    {"--status --list job", "--list: it does not go with --status: one of them at a time"},
+    {"--list --break job", "--break: it does not go with --list"},
+    {"--held --status job", "--status: it does not go with --held"},
+    {"--break --held job", "--held: it does not go with --break"},
+    {"-n --status job",
+	"--nonblock does not go with --status: that takes the options of the server, --prefix"},
+    {"--status -w 3 job", "--wait does not go with --status"},
+    {"--list -s", "--shared does not go with --list"},
+    {"--list --slots 3", "--slots does not go with --list"},
+    {"--break -e job", "-e does not go with --break"},
+    {"--status --max-waiters 3 job", "--max-waiters does not go with --status"},
+    {"--break --watch job", "--watch does not go with --break"},
+    {"--status --at-least 3 job", "--at-least does not go with --status"},
+    {"--status -t 3 job", "--ttl does not go with --status"},
+    {"--list --report x", "--report does not go with --list"},
+    {"--json job true",
+	"--json goes with --status, --list and --break: dlock --status --json NAME"},
+    {"--json --held job", "--json goes with --status"},
+    {"--force job true", "--force goes with --break: dlock --break --force NAME"},
+    {"--force --status job", "--force goes with --break"},
+    {"--token=hush job true", "--token goes with --break: dlock --break --token T NAME"},
+    {"--token=hush --list", "--token goes with --break"},
+    {"--token= --break job", "--token: an empty token"},
+    {"--token", "--token needs an argument: T"},
+    {"--break --token job", "--break needs a NAME"},
     /* Spelling. */
     {"-z job true", "unknown option '-z'"},
     {"-nz job true", "unknown option '-z'"},
@@ -129,33 +157,13 @@ static const struct {
 int
 main(void)
 {
-	static char words[WORDS][512];
-	static char *argv[WORDS + 1];
+	lines_clear_environment();
 	setenv("DLOCK_SERVER", "redis://db1", 1);
-	setenv("DLOCK_CONFIG", "/dev/null", 1); /* this machine may have a file */
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		static struct options options;
-		struct problem problem = {.text = ""};
-		int argc = 0;
-		argv[argc++] = strcpy(words[0], "dlock");
-		for (const char *at = rows[i].line; *at != '\0' && argc < WORDS;) {
-			size_t length = strcspn(at, " ");
-			snprintf(words[argc], sizeof words[argc], "%.*s", (int)length, at);
-			if (strcmp(words[argc], "''") == 0)
-				words[argc][0] = '\0';
-			for (char *byte = words[argc]; *byte != '\0'; byte++) {
-				if (*byte == '_')
-					*byte = ' ';
-			}
-			argv[argc] = words[argc];
-			argc++;
-			at += length + (at[length] == ' ');
-		}
-		argv[argc] = NULL;
-		optind = 0; /* begins anew (glibc), with the order that options_parse wants */
-		(void)getopt(1, argv, "+");
+		struct problem problem;
 		tap_case("refused: dlock %s", rows[i].line);
-		CHECK_INT(options_parse(&options, argc, argv, &problem), OPTIONS_USAGE_ERROR);
+		CHECK_INT(lines_parse(rows[i].line, &options, &problem, NULL), OPTIONS_USAGE_ERROR);
 		CHECK_HAS(problem.text, rows[i].why);
 		CHECK_HAS_NOT(problem.text, "hush");
 	}

@@ -1,67 +1,25 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* cli/options: what a command line and an environment mean (SPEC section 1), and what they are told
- * when they mean nothing. */
+/* cli/options: what a command line means (SPEC section 1), and that no password is left in it. */
 #include "cli/options.h"
 
-#include <getopt.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lines.h"
 #include "tap.h"
-
-#define WORDS 24
 
 static struct options options;
 static struct problem problem;
-static char words[WORDS][512];
-static char *argv[WORDS + 1];
+static char **argv;
 
-static void
-clear_environment(void)
-{
-	static const char *const names[] = {"DLOCK_TTL", "DLOCK_SERVER", "DLOCK_PREFIX",
-	    "DLOCK_LABEL", "REDIS_URL", "SHELL", "POSIXLY_CORRECT"};
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		unsetenv(names[i]);
-	setenv("DLOCK_CONFIG", "/dev/null", 1); /* this machine may have a file */
-}
-
-/* `line` is cut at its blanks; in an argument _ is a blank, and '' is an empty one. */
 static enum options_result
 parse(const char *line)
 {
-	static bool first = true;
-	int argc = 0;
-	strcpy(words[argc], "dlock");
-	argv[argc] = words[argc];
-	argc++;
-	while (*line != '\0' && argc < WORDS) {
-		size_t length = strcspn(line, " ");
-		snprintf(words[argc], sizeof words[argc], "%.*s", (int)length, line);
-		if (strcmp(words[argc], "''") == 0)
-			words[argc][0] = '\0';
-		for (char *at = words[argc]; *at != '\0'; at++) {
-			if (*at == '_')
-				*at = ' ';
-		}
-		argv[argc] = words[argc];
-		argc++;
-		line += length + (line[length] == ' ');
-	}
-	argv[argc] = NULL;
-	if (!first) {
-		optind = 0; /* begins anew (glibc), with the order that options_parse wants */
-		(void)getopt(1, argv, "+");
-	}
-	first = false;
-	problem.text[0] = '\0';
-	return options_parse(&options, argc, argv, &problem);
+	return lines_parse(line, &options, &problem, &argv);
 }
 
 static void
@@ -76,7 +34,7 @@ static void
 test_order(void)
 {
 	tap_case("P43: options stop at NAME");
-	clear_environment();
+	lines_clear_environment();
 	check_runs("-S redis://db1 job cat -v -n -q");
 	CHECK_INT(options.verbosity, 0);
 	CHECK(options.wait_ns == WAIT_FOR_EVER);
@@ -89,7 +47,7 @@ static void
 test_defaults(void)
 {
 	tap_case("the defaults of SPEC's table");
-	clear_environment();
+	lines_clear_environment();
 	check_runs("-S redis://db1 job true");
 	CHECK(options.wait_ns == WAIT_FOR_EVER);
 	CHECK_INT(options.conflict_status, 75);
@@ -147,6 +105,27 @@ test_each(void)
 	    WIDE("--at-least 60s", at_least_ns, 60 * NS_PER_S),
 	    WIDE("--min-fence 9007199254740990", min_fence, INT64_C(9007199254740990)),
 	    WIDE("--connect-timeout 1ms", connect_timeout_ns, NS_PER_MS),
+	    WIDE("-n", max_waiters, -1),
+	    WIDE("--max-waiters 5", max_waiters, 5),
+	    WIDE("--max-waiters 0", wait_ns, 0),
+	    WIDE("--max-waiters 0 -w 5", wait_ns, 0),
+	    WIDE("--max-waiters 1 -w 5", wait_ns, 5 * NS_PER_S),
+	    NARROW("-n", mode, MODE_EXCLUSIVE),
+	    NARROW("-s", mode, MODE_SHARED),
+	    NARROW("--shared", mode, MODE_SHARED),
+	    NARROW("-sn", mode, MODE_SHARED),
+	    NARROW("--slots 3", mode, MODE_SLOTS),
+	    NARROW("--slots 3", slots, 3),
+	    NARROW("--slots=1", slots, 1),
+	    NARROW("--slots 1000", slots, 1000),
+	    /* The last of those that say who may have it. */
+	    NARROW("-s -x", mode, MODE_EXCLUSIVE),
+	    NARROW("-x -s", mode, MODE_SHARED),
+	    NARROW("-es", mode, MODE_SHARED),
+	    NARROW("--slots 3 -e", mode, MODE_EXCLUSIVE),
+	    NARROW("--slots 3 -e", slots, 0),
+	    NARROW("-x --slots 3", slots, 3),
+	    NARROW("--slots 3 --slots 4", slots, 4),
 	    NARROW("-E 0", conflict_status, 0),
 	    NARROW("-E 255", conflict_status, 255),
 	    NARROW("--conflict-exit-code 99", conflict_status, 99),
@@ -174,7 +153,7 @@ test_each(void)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char line[256];
 		tap_case("option %s", rows[i].line);
-		clear_environment();
+		lines_clear_environment();
 		snprintf(line, sizeof line, "%s -S redis://db1 job true", rows[i].line);
 		check_runs(line);
 		const char *at = (const char *)&options + rows[i].at;
@@ -218,7 +197,7 @@ test_operands(void)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char line[256];
 		tap_case("P42, P43: dlock %s", rows[i].line);
-		clear_environment();
+		lines_clear_environment();
 		snprintf(line, sizeof line, "-S redis://db1 %s", rows[i].line);
 		check_runs(line);
 		CHECK_TEXT(options.name, rows[i].name);
@@ -240,85 +219,6 @@ test_operands(void)
 }
 
 static void
-test_environment(void)
-{
-	static const struct {
-		const char *name, *value, *line;
-		enum options_result result;
-	} rows[] = {
-	    {"DLOCK_TTL", "500ms", "", OPTIONS_CONFIG_ERROR},
-	    {"DLOCK_TTL", "soon", "", OPTIONS_CONFIG_ERROR},
-	    {"DLOCK_TTL", "soon", "-t 3", OPTIONS_RUN},
-	    {"DLOCK_SERVER", "nonsense", "", OPTIONS_RUN}, /* -S is there */
-	    {"REDIS_URL", "nonsense", "", OPTIONS_RUN},
-	};
-	tap_case("the environment stands for options, and the command line wins");
-	clear_environment();
-	setenv("DLOCK_TTL", "12s", 1);
-	setenv("DLOCK_SERVER", "redis://db2", 1);
-	setenv("REDIS_URL", "redis://db3", 1);
-	setenv("DLOCK_PREFIX", "", 1);
-	setenv("DLOCK_LABEL", "nightly", 1);
-	check_runs("job true");
-	CHECK_INT(options.ttl_ns, 12 * NS_PER_S);
-	CHECK_INT(options.grace_ns, 3 * NS_PER_S);
-	CHECK_TEXT(options.url.host, "db2");
-	CHECK_TEXT(options.prefix, "");
-	CHECK_TEXT(options.label, "nightly");
-	check_runs("-t 20s -S redis://db1 --prefix q: --label x job true");
-	CHECK_INT(options.ttl_ns, 20 * NS_PER_S);
-	CHECK_TEXT(options.url.host, "db1");
-	CHECK_TEXT(options.prefix, "q:");
-	CHECK_TEXT(options.label, "x");
-
-	tap_case("REDIS_URL comes last, with what other programs put into it; empty is as unset");
-	clear_environment();
-	setenv("REDIS_URL", "redis://db3/4?ssl_cert_reqs=none", 1);
-	setenv("DLOCK_SERVER", "", 1);
-	setenv("DLOCK_TTL", "", 1);
-	check_runs("job true");
-	CHECK_TEXT(options.url.host, "db3");
-	CHECK_INT(options.url.db, 4);
-	CHECK_INT(options.ttl_ns, 30 * NS_PER_S);
-
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		char line[256];
-		tap_case("%s=%s and options '%s'", rows[i].name, rows[i].value, rows[i].line);
-		clear_environment();
-		setenv(rows[i].name, rows[i].value, 1);
-		snprintf(line, sizeof line, "%s%s-S redis://db1 job true", rows[i].line,
-		    rows[i].line[0] ? " " : "");
-		CHECK_INT(parse(line), rows[i].result);
-		if (rows[i].result != OPTIONS_RUN)
-			CHECK_HAS(problem.text, rows[i].name);
-	}
-	tap_case("no server named is a matter of configuration, and it is said how to name one");
-	clear_environment();
-	CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
-	CHECK_HAS(problem.text, "-S");
-	CHECK_HAS(problem.text, "DLOCK_SERVER");
-	CHECK_HAS(problem.text, "REDIS_URL");
-	static const char *const names[] = {"DLOCK_SERVER", "REDIS_URL"};
-	for (size_t i = 0; i < COUNT_OF(names); i++) {
-		tap_case("a bad %s is a matter of configuration, and no password is quoted",
-		    names[i]);
-		clear_environment();
-		setenv(names[i], "rediss://ann:hush@db1", 1);
-		CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
-		CHECK_HAS(problem.text, names[i]);
-		CHECK_HAS(problem.text, "TLS");
-		CHECK_HAS_NOT(problem.text, "hush");
-	}
-
-	tap_case("connect-timeout: the option, else the URL's, else the default");
-	clear_environment();
-	check_runs("-S redis://db1?connect-timeout=7s job true");
-	CHECK_INT(options.connect_timeout_ns, 7 * NS_PER_S);
-	check_runs("--connect-timeout 2s -S redis://db1?connect-timeout=7s job true");
-	CHECK_INT(options.connect_timeout_ns, 2 * NS_PER_S);
-}
-
-static void
 test_scrubbed(void)
 {
 	static const char *const lines[] = {"-S redis://ann:hush@db1/2 job true",
@@ -326,7 +226,7 @@ test_scrubbed(void)
 	    "--server redis://ann:hush@db1/2 job true", "-n -S redis://ann:hush@db1/2 job true"};
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
 		tap_case("P97: the password is scrubbed from argv, and used: %s", lines[i]);
-		clear_environment();
+		lines_clear_environment();
 		check_runs(lines[i]);
 		CHECK_TEXT(options.url.password, "hush");
 		for (int k = 0; argv[k] != NULL; k++)
@@ -339,7 +239,7 @@ test_scrubbed(void)
 	    "--nonblock=redis://ann:hush@db1 job true"};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		tap_case("P97: also when there is an error: %s", bad[i]);
-		clear_environment();
+		lines_clear_environment();
 		CHECK_INT(parse(bad[i]), OPTIONS_USAGE_ERROR);
 		CHECK_HAS_NOT(problem.text, "hush");
 		for (int k = 0; argv[k] != NULL; k++)
@@ -354,7 +254,6 @@ main(void)
 	test_defaults();
 	test_each();
 	test_operands();
-	test_environment();
 	test_scrubbed();
 	return tap_end();
 }

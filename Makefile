@@ -107,7 +107,7 @@ units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
 fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
-.PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized \
+.PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized check-acl \
 	check-fuzz check-long fuzz lint format \
 	sanitize matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
@@ -217,7 +217,7 @@ deps:
 check:
 	@scripts/deps ensure build check
 	@$(make_built)
-	@tests/run lint fuzz unit bats sanitized
+	@tests/run lint fuzz unit bats sanitized acl
 
 check-unit:
 	@scripts/deps ensure build check
@@ -233,6 +233,11 @@ check-sanitized:
 	@scripts/deps ensure build check
 	@$(make_built)
 	@tests/run sanitized
+
+check-acl:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/run acl
 
 check-fuzz:
 	@scripts/deps ensure build check

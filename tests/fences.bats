@@ -191,6 +191,7 @@ increasing() {
 }
 
 @test "two names have numbers of their own, a prefix another" {
+	permit_keys 'p:*'
 	dlock --fence counter a true
 	dlock --fence counter a true
 	run dlock --fence counter b sh -c 'echo $DLOCK_FENCE'

@@ -194,7 +194,7 @@ run_files() {
 	assert_line 'tests/run with ../other: bats'
 	run make check 'make_built=:'
 	assert_success
-	assert_line --regexp '^tests/run with : lint .* bats sanitized$'
+	assert_line --regexp '^tests/run with : lint .* bats sanitized acl$'
 }
 
 @test "tests/run: who is not root is told that some tests will fail" {

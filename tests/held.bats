@@ -147,6 +147,7 @@ assert_failure_or_success() {
 }
 
 @test "--held NAME: the key decides, that is prefix and NAME, from wherever the prefix comes" {
+	permit_keys 'p:*' 'e:*' 'f:*'
 	run --separate-stderr "$DLOCK" --prefix p: L "$DLOCK" --held
 	asked 0
 	run --separate-stderr "$DLOCK" --prefix p: L "$DLOCK" --held L

@@ -18,6 +18,7 @@ setup() {
 }
 
 @test "precedence: command line, environment, file, default; each option for itself (P66)" {
+	permit_keys '*'
 	conf 'ttl = 40s' 'prefix = file:'
 	shows dlock --config conf job
 	assert_output --regexp '^file:job (39|40)$'

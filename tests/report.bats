@@ -242,6 +242,7 @@ runner_is_there() {
 }
 
 @test "--report: any bytes in NAME and label: valid JSON, and as messages show them" {
+	permit_keys '*'
 	local name=$'q"b\\s/ \x01\x1f\x7f \xff\xc3( \xc2\x85 \xe2\x82\xac {x} \n\t'
 	run -0 dlock --report r --label $'l"\xfe' "$name" true
 	report 'r["name"] == "q\"b\\s/ \x01\x1f\x7f \\xff\\xc3( \x85 € {x} \n\t" and r["label"] == "l\"\\xfe"'

@@ -111,6 +111,7 @@ taken() {
 }
 
 @test "long options may be given as usual: =, abbreviated, before NAME" {
+	permit_keys 'y:*'
 	run -0 dlock --ttl=5s --label=x --prefix=y: job sh -c 'echo "$DLOCK_KEY"'
 	assert_output y:job
 	taken --nonb

@@ -11,12 +11,38 @@
 # In setup_file it serves the whole file, in a test or setup that test alone. restart_redis starts
 # a server that has ended again, with the same directory, port and options.
 #
+# With CHECK_ACL=1 every server has a default user who may use what is below lock:* and nothing that
+# Redis calls dangerous: who says no name, dlock that is, is that user. The tests' own redis-cli is
+# another one's (helpers/admin), who may do everything.
+#
 # shellcheck disable=SC2034 # variables are for the caller
+
+# permit_keys PATTERN...: for a test that gives a prefix of its own: until its end, with CHECK_ACL=1,
+# everybody may use these keys too.
+permit_keys() {
+	[ -n "${CHECK_ACL:-}" ] || return 0
+	redis ACL SETUSER default "${@/#/\~}" >/dev/null
+	at_teardown forbid_keys
+}
+
+forbid_keys() {
+	redis ACL SETUSER default resetkeys '~lock:*' >/dev/null
+}
+
+ACL_USERS=(--user admin on nopass '~*' '&*' +@all
+	--user default on nopass '~lock:*' '&lock:*' +@all -@dangerous)
+
+if [ -n "${CHECK_ACL:-}" ] && [ -z "${REAL_REDIS_CLI:-}" ]; then
+	REAL_REDIS_CLI=$(command -v redis-cli)
+	PATH=$TESTS_DIR/helpers/admin:$PATH
+	export CHECK_ACL REAL_REDIS_CLI PATH
+fi
 
 start_redis() {
 	local attempt port listen=1 word
 	REDIS_DEBUG=()
 	REDIS_OPTIONS=("$@")
+	[ -z "${CHECK_ACL:-}" ] || REDIS_OPTIONS+=("${ACL_USERS[@]}")
 	if [ -z "${REDIS_HAS_DEBUG_SWITCH:-}" ]; then
 		# --enable-debug-command came with 7.0, and older servers refuse what they do not know.
 		word=$(redis-server --version)

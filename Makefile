@@ -86,7 +86,9 @@ run = @
 endif
 
 sources := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-scripts := $(sort $(wildcard src/store/lua/*.lua))
+# queue.lua is no script: others include it.
+included_scripts = src/store/lua/queue.lua
+scripts := $(sort $(filter-out $(included_scripts),$(wildcard src/store/lua/*.lua)))
 tool_sources := $(wildcard tests/tools/*.c)
 unit_sources := $(wildcard tests/unit/*_test.c)
 # Helpers that unit tests share, say a fake store: linked with every one of them.
@@ -182,7 +184,7 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 # What is measured is how soon a lock runs it, so it is to need as little time as can be.
 $(BUILD)/bench/stamp: bench_flags = $(if $(findstring /,$(shell $(CC) -print-file-name=libc.a)),-static)
 
-$(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts)
+$(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts) $(included_scripts)
 	@mkdir -p $(@D)
 	$(say) 'GEN  $@'
 	$(run)scripts/embed-lua $(scripts) >$@

@@ -31,6 +31,7 @@
  *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,6 +59,7 @@ struct run {
 	char token[TOKEN_SIZE];
 	struct identity identity;
 	char record[IDENTITY_RECORD];
+	char mode[sizeof((struct identity *)NULL)->mode];
 	struct report report;
 	char server[1024];
 	struct kept_secret kept; /* the password, one of the two */
@@ -117,7 +119,26 @@ identify(void *context)
 		return;
 	char **command = run->options.command; /* --break has none */
 	identity_gather(&run->identity, command ? command[0] : "dlock", run->options.label);
+	memcpy(run->identity.mode, run->mode, sizeof run->identity.mode);
 	identity_write(&run->identity, run->record);
+}
+
+/* The mode of the lock as all who use it are told. */
+static void
+name_mode(struct run *run)
+{
+	const struct options *options = &run->options;
+	switch (options->mode) {
+	case MODE_EXCLUSIVE:
+		snprintf(run->mode, sizeof run->mode, "exclusive");
+		break;
+	case MODE_SHARED:
+		snprintf(run->mode, sizeof run->mode, "shared");
+		break;
+	case MODE_SLOTS:
+		snprintf(run->mode, sizeof run->mode, "slots:%d", options->slots);
+		break;
+	}
 }
 
 /* Seeds the jitter: any two waiters have different tokens. */
@@ -247,6 +268,7 @@ run_command(struct run *run)
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
 		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
 	identity_make_token(run->token);
+	name_mode(run);
 	url_print(&options->url, run->server, sizeof run->server);
 	if (!open_report(run, &problem))
 		return bad_setting(&problem, options_are_configured(options, "report", "report"));
@@ -262,6 +284,8 @@ run_command(struct run *run)
 	    .keys = &run->keys,
 	    .token = run->token,
 	    .record = run->record,
+	    .mode = run->mode,
+	    .max_waiters = options->max_waiters,
 	    .min_fence = options->min_fence,
 	    .fence_mode = options->fence_mode,
 	    .prepare = identify,

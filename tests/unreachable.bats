@@ -241,7 +241,7 @@ listens() {
 }
 
 waiting_there() {
-	redis CLIENT LIST | grep -q 'name=dlock.*cmd=eval'
+	redis CLIENT LIST | grep -q 'name=dlock.*cmd=exec'
 }
 
 @test "--if-unreachable: an acquire that was sent and not answered is no first contact" {

@@ -122,7 +122,7 @@ identity_write(const struct identity *identity, char record[IDENTITY_RECORD])
 	put_number(record, &used, "started", identity->started);
 	put_field(record, &used, "user", identity->user);
 	put_field(record, &used, "command", identity->command);
-	put_field(record, &used, "mode", "exclusive");
+	put_field(record, &used, "mode", identity->mode);
 	if (identity->label[0] != '\0')
 		put_field(record, &used, "label", identity->label);
 }
@@ -163,6 +163,7 @@ identity_read(struct identity *identity, const char *record, size_t length)
 	    {"user", identity->user, sizeof identity->user, NULL},
 	    {"command", identity->command, sizeof identity->command, NULL},
 	    {"label", identity->label, sizeof identity->label, NULL},
+	    {"mode", identity->mode, sizeof identity->mode, NULL},
 	    {"since", number, sizeof number, &identity->since_us},
 	    {"fence", identity->fence, sizeof identity->fence, NULL},
 	};

@@ -24,6 +24,7 @@ struct identity {
 	char user[64];
 	char command[128]; /* base name of argv[0], never arguments: they may hold secrets */
 	char label[256];
+	char mode[16];    /* how it has the lock, or wants it: exclusive, shared, slots:N */
 	int64_t since_us; /* the server's clock at acquisition; set by the server */
 	char fence[24];   /* set by the server */
 };

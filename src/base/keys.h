@@ -21,9 +21,11 @@
 #define SIBLING_SIZE (2 * KEY_SIZE + 16)
 
 struct keys {
-	char lock[KEY_SIZE];      /* string: the token of the exclusive holder */
-	char fence[SIBLING_SIZE]; /* string: the last fencing number */
-	char info[SIBLING_SIZE];  /* hash: token -> record of who that is */
+	char lock[KEY_SIZE];        /* string: the token of the exclusive holder */
+	char fence[SIBLING_SIZE];   /* string: the last fencing number */
+	char info[SIBLING_SIZE];    /* hash: token -> record of who that is */
+	char queue[SIBLING_SIZE];   /* sorted set: token of a waiter -> ticket */
+	char members[SIBLING_SIZE]; /* sorted set: token of one of several holders -> expiry */
 };
 
 /* Makes the keys of NAME. False: the name is empty or too long, has braces that no sibling can be

@@ -95,6 +95,9 @@ run(struct job *job)
 		return status;
 	}
 	lock_init(&job->lock, settings->store, &settings->lock, settings->seed);
+	const struct held_entry *ancestor = held_find_key(&job->above, settings->key);
+	if (ancestor != NULL)
+		job->lock.settings.ancestor = ancestor->token;
 	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
 	 * afresh with the same token before anything runs. */
 	do {

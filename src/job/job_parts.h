@@ -66,6 +66,7 @@ struct job {
 	/* While acquiring. */
 	int ended_by; /* the signal that ends the wait, 0: none */
 	struct timer wait_notice;
+	bool told_untold;                  /* that nobody tells us when it is our turn */
 	const struct held_entry *ancestor; /* in `above`: who is in our way; NULL: none is */
 	struct held above;                 /* the locks of the dlocks above */
 	struct inquiry_answer under;       /* COVER_ANCESTOR: whose lock that is */

@@ -50,6 +50,18 @@ tell_expiry(const struct job *job)
 		    value_print_duration(left, sizeof left, left_ns));
 }
 
+/* Whoever asks again and again is a load for the server, and no longer sure to be next. */
+static void
+tell_untold(struct job *job)
+{
+	const struct lock *lock = &job->lock;
+	if (job->told_untold || lock->place.rank < 0 || lock->place.told)
+		return;
+	job->told_untold = true;
+	message_notice("waiting for '%s' by asking again and again: %s", job->settings->name,
+	    lock->untold.text);
+}
+
 static void
 on_waiter_signals(void *context, short revents)
 {
@@ -73,8 +85,10 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	struct job *job = context;
 	bool held_by_another = lock->state == LOCK_WAITING ||
 	    (lock->state == LOCK_FAILED && lock->failure == OUTCOME_HELD);
-	if (lock->state == LOCK_WAITING)
+	if (lock->state == LOCK_WAITING) {
 		tell_expiry(job);
+		tell_untold(job);
+	}
 	if (held_by_another && job->ended_by == 0 && job->ancestor == NULL &&
 	    ancestor_recognise(job) && lock->state == LOCK_WAITING)
 		lock_give_up(lock, now);

@@ -5,37 +5,15 @@
 
 #include "lock/lock_parts.h"
 
-#define POLL_FIRST (100 * NS_PER_MS)
-#define POLL_LAST NS_PER_S
-/* After a key's expiry; a poll a moment too early would wait for the next one. */
-#define POLL_BEHIND_EXPIRY (5 * NS_PER_MS)
 /* -w is over, but an acquire is under way: its answer decides if it comes at once. */
 #define OVERTIME (50 * NS_PER_MS)
-
-/* xorshift64 (Marsaglia 2003): enough for jitter. Uniform in [0, below). */
-static int64_t
-jitter(struct lock *lock, int64_t below)
-{
-	lock->random ^= lock->random << 13;
-	lock->random ^= lock->random >> 7;
-	lock->random ^= lock->random << 17;
-	return below > 0 ? (int64_t)(lock->random % (uint64_t)below) : 0;
-}
-
-static struct instant
-wait_until(const struct lock *lock)
-{
-	if (lock->settings.wait_ns == WAIT_FOR_EVER)
-		return INSTANT_NEVER;
-	return instant_plus(lock->asked_at, lock->settings.wait_ns);
-}
 
 /* While a try is under way -w may end. What may be ours already is waited for a little longer, as
  * long as for any answer, also by -n; but for that -n is bounded by the limits of its requests. */
 static struct instant
 end_of_try(const struct lock *lock, struct instant now)
 {
-	struct instant end = wait_until(lock);
+	struct instant end = lock_wait_until(lock);
 	if (lock->in_doubt) {
 		struct instant answer =
 		    instant_plus(now, lease_request_limit(&lock->settings.terms));
@@ -50,6 +28,7 @@ void
 lock_try_acquire(struct lock *lock, struct instant now)
 {
 	lock->due = end_of_try(lock, now);
+	lock->tried_at = now;
 	lock_ask(lock, STORE_ACQUIRE, INSTANT_NEVER);
 }
 
@@ -61,7 +40,7 @@ lock_acquire(struct lock *lock, struct instant now)
 	if (!lock->in_doubt)
 		lock->asked_at = now;
 	lock->state = LOCK_ASKING;
-	lock->pause_ns = POLL_FIRST;
+	lock_begin_waiting(lock);
 	lock_end_trouble(lock);
 	lock_try_acquire(lock, now);
 }
@@ -89,7 +68,7 @@ leave_within(struct lock *lock, enum outcome failure, struct instant until, stru
 	lock->rest_ns = 0;
 	lock->failures = 0;
 	lock->release_until = until;
-	if (lock->in_doubt || lock->busy)
+	if (lock->in_doubt || lock->busy || lock->joined)
 		undo(lock);
 	else if (lock->ghost_until.ns > now.ns && lock->ghost_until.ns < until.ns)
 		lock->due = lock->ghost_until;
@@ -128,6 +107,12 @@ lock_end_try(struct lock *lock, struct instant now)
 	/* A first contact that failed before the acquire was sent has ended earlier. */
 	lock->in_doubt = lock->in_doubt || !lock->contacted;
 	leave(lock, conflict ? OUTCOME_HELD : OUTCOME_UNREACHABLE, limit_ns, now);
+}
+
+void
+lock_leave_by_conflict(struct lock *lock, struct instant now)
+{
+	leave(lock, OUTCOME_HELD, LOCK_LEAVE_LIMIT, now);
 }
 
 void
@@ -194,45 +179,12 @@ become_holder(struct lock *lock, const struct store_answer *answer)
 	lock->touched_at = answer->sent_at;
 	lock->t0 = answer->sent_at;
 	memcpy(lock->fence, answer->fence, sizeof lock->fence);
+	lock->slot = answer->slot;
 	lock->in_doubt = false;
+	lock->joined = false;
 	lock_end_trouble(lock);
 	lock->due = lease_renew_at(&lock->settings.terms, lock->t0);
 	lock_change(lock, LOCK_HELD, answer->received_at);
-}
-
-/* A server whose clock stands still says the same of the same key again and again, and never frees
- * it. */
-static bool
-time_stands_still(const struct holder *before, const struct holder *after)
-{
-	return before->left_ns == after->left_ns && strcmp(before->token, after->token) == 0;
-}
-
-static void
-wait_for_turn(struct lock *lock, const struct store_answer *answer)
-{
-	struct instant now = answer->received_at;
-	struct instant end = wait_until(lock);
-	bool still = time_stands_still(&lock->holder, &answer->holder);
-	lock->holder = answer->holder;
-	lock->contacted = true;
-	lock->in_doubt = false;
-	lock_end_trouble(lock);
-	if (now.ns >= end.ns) {
-		leave(lock, OUTCOME_HELD, LOCK_LEAVE_LIMIT, now);
-		return;
-	}
-	/* Between half and the whole of a pause that grows to 1 s, but not past the expiry of the
-	 * key, nor past the end of the wait. */
-	int64_t pause = lock->pause_ns / 2 + jitter(lock, lock->pause_ns / 2);
-	lock->pause_ns = lock->pause_ns * 3 / 2 < POLL_LAST ? lock->pause_ns * 3 / 2 : POLL_LAST;
-	if (pause < POLL_FIRST)
-		pause = POLL_FIRST;
-	if (answer->holder.left_ns >= 0 && !still &&
-	    pause - POLL_BEHIND_EXPIRY > answer->holder.left_ns)
-		pause = answer->holder.left_ns + POLL_BEHIND_EXPIRY;
-	lock->due = instant_earlier(instant_plus(now, pause), end);
-	lock_change(lock, LOCK_WAITING, now);
 }
 
 /* No usable answer to an acquire: is there time for another try? */
@@ -255,7 +207,7 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	}
 	/* Without -w, a server that was there is given time to come back; with it, until its end.
 	 * An acquire in doubt is asked for at least once more, even with -n. */
-	struct instant end = wait_until(lock);
+	struct instant end = lock_wait_until(lock);
 	if (end.ns == INT64_MAX)
 		end = instant_plus(lock->trouble_since, lease_patience(&lock->settings.terms));
 	else if (lock->in_doubt && lock->failures <= 1)
@@ -285,7 +237,7 @@ lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer)
 		become_holder(lock, answer);
 		break;
 	case OUTCOME_HELD:
-		wait_for_turn(lock, answer);
+		lock_wait_for_turn(lock, answer);
 		break;
 	case OUTCOME_LOST:
 	case OUTCOME_UNREACHABLE:

@@ -9,6 +9,8 @@ static void
 on_answered(void *context, const struct store_answer *answer);
 static void
 on_disturbed(void *context, struct instant now);
+static void
+on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now);
 
 void
 lock_init(struct lock *lock, struct store *store, const struct lock_settings *settings,
@@ -17,6 +19,7 @@ lock_init(struct lock *lock, struct store *store, const struct lock_settings *se
 	static const struct store_events events = {
 	    .answered = on_answered,
 	    .disturbed = on_disturbed,
+	    .woken = on_woken,
 	};
 	memset(lock, 0, sizeof *lock);
 	lock->settings = *settings;
@@ -47,6 +50,12 @@ lock_change(struct lock *lock, enum lock_state state, struct instant now)
 		lock->changed(lock->context, lock, now);
 }
 
+bool
+lock_stands_in_line(const struct lock *lock)
+{
+	return lock->settings.wait_ns != 0;
+}
+
 void
 lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 {
@@ -58,6 +67,10 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 	    .not_later = not_later,
 	    .ttl_ns = terms->ttl_ns,
 	    .rest_ns = lock->rest_ns,
+	    .wait = verb == STORE_ACQUIRE && lock_stands_in_line(lock),
+	    .ticket = lock->place.ticket,
+	    .follow = lock->follow,
+	    .ancestor = lock->settings.ancestor,
 	};
 	/* -w bounds a first contact that is slow, too. */
 	if (verb == STORE_ACQUIRE && lock->settings.wait_ns > 0 &&
@@ -150,7 +163,17 @@ on_answered(void *context, const struct store_answer *answer)
 static void
 on_disturbed(void *context, struct instant now)
 {
-	lock_verify(context, now);
+	struct lock *lock = context;
+	if (lock->state == LOCK_WAITING)
+		lock_rejoin(lock, now);
+	else
+		lock_verify(lock, now);
+}
+
+static void
+on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
+{
+	lock_wake(context, wake, left_ns, now);
 }
 
 void
@@ -162,10 +185,7 @@ lock_tick(struct lock *lock, struct instant now)
 	switch (lock->state) {
 	case LOCK_ASKING:
 	case LOCK_WAITING:
-		if (lock->busy)
-			lock_end_try(lock, now);
-		else
-			lock_try_acquire(lock, now);
+		lock_tick_waiting(lock, now);
 		break;
 	case LOCK_HELD:
 	case LOCK_DOUBTFUL:

@@ -69,7 +69,9 @@ struct lock_settings {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int64_t connect_limit_ns;
 	enum lock_mode mode;
-	int slots;           /* MODE_SLOTS: 1 to SLOTS_MOST; else 0 */
+	int slots; /* MODE_SLOTS: 1 to SLOTS_MOST; else 0 */
+	const char
+	    *ancestor; /* token of a holder above us, which would never make way; NULL: none */
 	int64_t max_waiters; /* not to be the one who waits behind so many; -1: no limit */
 	bool watch;          /* be told of a loss, on a connection of its own */
 };
@@ -91,15 +93,22 @@ struct lock {
 	struct instant t0;          /* the send of the last confirmed request */
 	struct instant touched_at;  /* of the last one that touched the siblings */
 	char fence[24];
+	int slot; /* MODE_SLOTS: which */
 
 	bool contacted;             /* the server has answered once */
 	bool in_doubt;              /* an acquire may have been executed unseen */
 	struct instant ghost_until; /* until then a lost acquire may still arrive and be granted */
 	struct instant trouble_since; /* the first failure of the present row of them */
 	unsigned int failures;        /* in that row */
-	struct instant tried_at;      /* the last renewal that was begun */
+	struct instant tried_at;      /* the last acquire or renewal that was begun */
 	int hurried_tries;            /* with shorter limits: see lock_confirm */
 	int64_t pause_ns;             /* of a waiter's polling */
+	struct place place;           /* WAITING: where in the line */
+	bool joined;                  /* something of ours may stand in the line */
+	bool follow;                  /* the key's changes are to be told */
+	bool woken;                   /* by a message that the lock is ours */
+	bool vain;                    /* the last such message was not true */
+	struct problem untold;        /* WAITING: why nobody can tell us, if so */
 	uint64_t random;
 
 	enum lock_loss loss;

@@ -23,6 +23,10 @@ lock_change(struct lock *lock, enum lock_state state, struct instant now);
 void
 lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later);
 
+/* Does an acquire stand in line if it must? */
+bool
+lock_stands_in_line(const struct lock *lock);
+
 /* A row of failures: begun or continued; over. */
 void
 lock_count_failure(struct lock *lock, const struct store_answer *answer);
@@ -42,6 +46,10 @@ lock_end_try(struct lock *lock, struct instant now);
 void
 lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer);
 
+/* Held by another when the time for it is over. */
+void
+lock_leave_by_conflict(struct lock *lock, struct instant now);
+
 void
 lock_fail(struct lock *lock, enum outcome failure, struct instant now);
 
@@ -50,6 +58,29 @@ void
 lock_on_undo_answer(struct lock *lock, const struct store_answer *answer);
 void
 lock_tick_leaving(struct lock *lock, struct instant now);
+
+/* -- waiting.c -------------------------------------------------------------------------------- */
+
+/* When -w ends. */
+struct instant
+lock_wait_until(const struct lock *lock);
+
+void
+lock_begin_waiting(struct lock *lock);
+void
+lock_tick_waiting(struct lock *lock, struct instant now);
+
+/* The answer HELD: to stay in line, or to leave when time is over. */
+void
+lock_wait_for_turn(struct lock *lock, const struct store_answer *answer);
+
+/* What the store's `woken` brings. */
+void
+lock_wake(struct lock *lock, enum wake wake, int64_t left_ns, struct instant now);
+
+/* The connection on which a waiter was to be told has gone. */
+void
+lock_rejoin(struct lock *lock, struct instant now);
 
 /* -- holding.c -------------------------------------------------------------------------------- */
 

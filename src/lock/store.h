@@ -22,7 +22,7 @@
 
 enum outcome {
 	OUTCOME_OK,          /* acquired, renewed or released */
-	OUTCOME_HELD,        /* acquire: somebody has the lock */
+	OUTCOME_HELD,        /* acquire: somebody has the lock, or comes before us */
 	OUTCOME_LOST,        /* renew, release: the key is gone or another's */
 	OUTCOME_UNREACHABLE, /* nothing was sent: no connection, no login */
 	OUTCOME_REFUSED,     /* the server refuses service (READONLY, OOM, WRONGTYPE, ...); or the
@@ -57,10 +57,12 @@ enum fence_mode {
 struct holder {
 	bool known; /* a record was found: not a foreign client */
 	struct identity identity;
-	char token[64];  /* what stands at the key, cut */
-	bool finished;   /* its command has ended, --at-least keeps the lock */
+	char token[64]; /* what stands at the key, cut */
+	bool finished;  /* its command has ended, --at-least keeps the lock */
+	bool broken; /* by --break: its command is dying; `identity` of a lock of ours is who did it
+		      */
 	int64_t held_ns; /* by the server's clock; -1 unknown */
-	int64_t left_ns; /* until the key expires; -1: it does not expire */
+	int64_t left_ns; /* until there may be room, should nothing be done; -1: for ever */
 };
 
 struct store_request {
@@ -71,6 +73,19 @@ struct store_request {
 	struct instant not_later; /* nothing is sent from here on: a renewal past its lease */
 	int64_t ttl_ns;           /* acquire, renew */
 	int64_t rest_ns;          /* release: keep the lock for so long (--at-least); 0: free it */
+	bool wait;                /* acquire: stand in line if it is held; a RELEASE leaves it */
+	int64_t ticket;           /* the place in line that an answer gave; 0: none yet */
+	bool follow; /* in line: also tell when the key is written to, if that can be had */
+	const char *ancestor; /* acquire: token of a holder whom to name first; NULL: none */
+};
+
+/* Where a waiter stands. */
+struct place {
+	int64_t rank;   /* 0: first; -1: not in line */
+	int64_t ticket; /* for the next request */
+	bool told;      /* by `woken`, when its turn has come; else it must ask */
+	bool full;      /* there are more waiters than it wanted to wait behind */
+	bool followed;  /* what stands at the key is */
 };
 
 struct store_answer {
@@ -79,17 +94,27 @@ struct store_answer {
 	struct instant received_at; /* when the outcome was known */
 	char fence[24];             /* acquire, OK: decimal */
 	bool gone;                  /* LOST: nobody has the key; else another has */
+	int slot;                   /* acquire, OK: which of the slots */
 	struct holder holder;       /* HELD */
-	struct problem problem;     /* all but OK and HELD */
+	struct place place;         /* HELD */
+	struct problem problem;     /* all but OK and HELD; HELD: why we are not `told`, if known */
 };
 
 struct store;
+
+/* What a waiter in line is told: hints, no more. It asks, and only the answer counts. */
+enum wake {
+	WAKE_GRANTED, /* it was made holder, for a few seconds: it is to confirm that */
+	WAKE_HEAD,    /* it is first now; left_ns as in struct holder */
+	WAKE_CHANGED, /* the key has been written to, or is gone */
+};
 
 /* Who is told. Callbacks run in the loop and may start the next request. */
 struct store_events {
 	void (*answered)(void *context, const struct store_answer *answer);
 	/* The idle connection was lost: time to verify, nothing is lost yet. */
 	void (*disturbed)(void *context, struct instant now);
+	void (*woken)(void *context, enum wake wake, int64_t left_ns, struct instant now);
 };
 
 struct store_operations {

@@ -26,7 +26,7 @@
 #define LINK_MAX_ANSWER 65536
 #define LINK_MAX_ARRAY 8  /* items of one array */
 #define LINK_MAX_ITEMS 64 /* of one answer, with what is nested in it */
-#define LINK_MAX_REQUEST 16384
+#define LINK_MAX_REQUEST 40960
 
 enum reply_kind {
 	REPLY_STRING,

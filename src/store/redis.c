@@ -9,6 +9,7 @@
 
 #include "base/message.h"
 #include "net/link.h"
+#include "store/line.h"
 #include "store/redis_answer.h"
 #include "store/redis_login.h"
 #include "store/redis_request.h"
@@ -29,6 +30,7 @@ struct redis_store {
 	const struct redis_settings *settings;
 	struct link link;
 	struct redis_login login;
+	struct line line;
 	struct timer deadline;
 	enum redis_phase phase;
 	struct problem refusal; /* why a request was not sent */
@@ -68,6 +70,7 @@ drop_connection(struct redis_store *redis)
 {
 	redis_login_end(&redis->login);
 	link_close(&redis->link);
+	line_reset(&redis->line);
 	redis->phase = PHASE_CLOSED;
 	redis->skip = 0;
 }
@@ -104,6 +107,8 @@ on_deadline(void *context, struct instant now)
 		outcome = redis_login_explain_delay(&redis->login, &why);
 		break;
 	case PHASE_CLOSED:
+		why = redis->refusal;
+		break;
 	case PHASE_ASKED:
 		problem_set(&why, "no answer in time");
 		break;
@@ -184,7 +189,7 @@ send_request(struct redis_store *redis)
 		refuse_soon(redis, &why);
 		return;
 	}
-	if (redis->skip == 0 && link_has_unread(&redis->link)) {
+	if (redis->skip == 0 && !redis->line.listens && link_has_unread(&redis->link)) {
 		/* Taken for this one's answer, a yes that is older than the question would make the
 		 * lease longer than the server's. */
 		struct problem why;
@@ -196,12 +201,27 @@ send_request(struct redis_store *redis)
 	redis->sent_at = now;
 	loop_set_timer(redis->loop, &redis->deadline,
 	    instant_plus(now, redis->request.answer_limit_ns));
+	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait;
+	line_begin(&redis->line, join, redis->request.follow);
 	redis_request_append(&redis->link, redis->settings, &redis->request, not_after_us(redis));
+	line_end(&redis->line, join);
 	if (!link_flush(&redis->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);
 		refuse_soon(redis, &why);
+		drop_connection(redis); /* it awaits answers to what was not sent */
 	}
+}
+
+static void
+complete_place(struct redis_store *redis, struct store_answer *answer)
+{
+	struct line *line = &redis->line;
+	if (redis->request.wait && !answer->place.told && !line->no_push && !answer->place.full)
+		line_give_up_push(line, "the server passes no messages on");
+	if (!answer->place.told)
+		answer->problem = line->why_no_push;
+	answer->place.followed = line->tracks && !line->no_tracking;
 }
 
 static void
@@ -227,6 +247,8 @@ on_request_answer(struct redis_store *redis, const struct reply *reply)
 		redis->clock_at = clock_now();
 	}
 	redis->phase = PHASE_IDLE;
+	if (answer.outcome == OUTCOME_HELD)
+		complete_place(redis, &answer);
 	if (!complete && ++redis->late < 3) {
 		/* The server's clock was set, or the request was long on its way: still wanted. */
 		send_request(redis);
@@ -239,20 +261,59 @@ on_request_answer(struct redis_store *redis, const struct reply *reply)
 	report(redis, &answer);
 }
 
+/* The request's answer, unless nobody waits for it any more. */
+static void
+on_reply(struct redis_store *redis, const struct reply *reply)
+{
+	if (redis->skip > 0)
+		redis->skip--;
+	else
+		on_request_answer(redis, reply);
+}
+
+static void
+on_message(struct redis_store *redis, enum wake wake, int64_t left_ms)
+{
+	int64_t left_ns = left_ms < 0 ? -1 : left_ms * NS_PER_MS;
+	redis->store.events->woken(redis->store.context, wake, left_ns, clock_now());
+}
+
 static void
 on_answer(void *context, const struct reply *reply)
 {
 	struct redis_store *redis = context;
+	const struct reply *answer = NULL;
+	int64_t left_ms = -1;
+	struct problem why;
 	if (redis->phase == PHASE_LOGIN) {
 		redis_login_answer(&redis->login, reply);
-	} else if (redis->skip > 0) {
-		redis->skip--;
-	} else if (redis->phase == PHASE_ASKED && redis->pending) {
-		on_request_answer(redis, reply);
-	} else {
-		struct problem why;
+		return;
+	}
+	switch (line_read(&redis->line, reply, &answer, &left_ms)) {
+	case LINE_NOTHING:
+		break;
+	case LINE_ANSWER:
+		on_reply(redis, answer);
+		break;
+	case LINE_AGAIN:
+		if (redis->skip > 0)
+			redis->skip--;
+		else
+			send_request(redis);
+		break;
+	case LINE_GRANTED:
+		on_message(redis, WAKE_GRANTED, -1);
+		break;
+	case LINE_HEAD:
+		on_message(redis, WAKE_HEAD, left_ms);
+		break;
+	case LINE_CHANGED:
+		on_message(redis, WAKE_CHANGED, -1);
+		break;
+	case LINE_UNASKED:
 		problem_set(&why, UNASKED);
 		break_off(redis, OUTCOME_REFUSED, &why);
+		break;
 	}
 }
 
@@ -350,6 +411,7 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};
 	link_init(&redis->link, loop, settings->url, &events, redis);
+	line_init(&redis->line, &redis->link, settings->keys, settings->token);
 	redis->login = (struct redis_login){
 	    .link = &redis->link,
 	    .url = settings->url,

@@ -23,7 +23,9 @@ struct redis_settings {
 	const char *server;           /* the URL for people */
 	const struct keys *keys;
 	const char *token;
-	const char *record; /* read from the first request on */
+	const char *record;  /* read from the first request on */
+	const char *mode;    /* exclusive, shared, slots:N */
+	int64_t max_waiters; /* -1: no limit */
 	int64_t min_fence;
 	enum fence_mode fence_mode;
 	/* Called at each login, before its answer is had, NULL for nothing: what only the requests

@@ -3,12 +3,14 @@
 
 #include "store/redis_answer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/values.h"
 
 #define DONE_MARKER "dlock!done:"
+#define BROKEN_MARKER "dlock!broken:"
 #define CLOCK_BELOW (INT64_C(1) << 53)
 
 enum outcome
@@ -125,6 +127,7 @@ read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
 		return false;
 	memset(holder, 0, sizeof *holder);
 	holder->finished = strncmp(token->text, DONE_MARKER, strlen(DONE_MARKER)) == 0;
+	holder->broken = strncmp(token->text, BROKEN_MARKER, strlen(BROKEN_MARKER)) == 0;
 	strncpy(holder->token, token->text, sizeof holder->token - 1);
 	holder->left_ns = pttl < 0         ? -1
 	    : pttl < INT64_MAX / NS_PER_MS ? pttl * NS_PER_MS
@@ -160,6 +163,36 @@ read_fence(const struct reply *reply, char *fence, size_t size)
 	return true;
 }
 
+static bool
+read_slot(const struct reply *reply, int *slot)
+{
+	if (reply->count != 4 || reply->items[3]->kind != REPLY_INTEGER ||
+	    reply->items[3]->integer < 0 || reply->items[3]->integer >= SLOTS_MOST)
+		return false;
+	*slot = (int)reply->items[3]->integer;
+	return true;
+}
+
+static bool
+read_place(const struct reply *reply, struct place *place)
+{
+	const struct reply *rank = reply->items[5], *told = reply->items[7];
+	place->rank = rank->integer;
+	place->told = told->integer != 0;
+	return rank->kind == REPLY_INTEGER && rank->integer >= -1 && told->kind == REPLY_INTEGER &&
+	    read_number(reply->items[6], &place->ticket);
+}
+
+/* All who use a lock must agree on the number of its slots. */
+static void
+tell_slots(const struct reply *reply, struct store_answer *answer)
+{
+	answer->outcome = OUTCOME_REFUSED;
+	problem_set(&answer->problem,
+	    "it has %" PRId64 " slots there: all who use it must give the same --slots",
+	    reply->items[1]->integer);
+}
+
 /* Each verb has its own words; another one is no answer to it. */
 static bool
 read_word(const struct reply *reply, enum store_verb verb, int64_t server_us,
@@ -171,11 +204,19 @@ read_word(const struct reply *reply, enum store_verb verb, int64_t server_us,
 
 	if (granted || owned) {
 		answer->outcome = OUTCOME_OK;
-		return read_fence(reply->items[1], answer->fence, sizeof answer->fence);
+		return read_slot(reply, &answer->slot) &&
+		    read_fence(reply->items[1], answer->fence, sizeof answer->fence);
 	}
-	if (is_word(word, "BUSY") && reply->count == 5) {
+	answer->place.full = verb == STORE_ACQUIRE && is_word(word, "FULL");
+	if ((is_word(word, "BUSY") || answer->place.full) && reply->count == 8) {
 		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_HELD;
-		return read_holder(reply, server_us, &answer->holder);
+		return read_holder(reply, server_us, &answer->holder) &&
+		    read_place(reply, &answer->place);
+	}
+	if (verb == STORE_ACQUIRE && is_word(word, "SLOTS") &&
+	    reply->items[1]->kind == REPLY_INTEGER) {
+		tell_slots(reply, answer);
+		return true;
 	}
 	if (verb != STORE_ACQUIRE && is_word(word, "FREE")) {
 		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_OK;

@@ -19,16 +19,19 @@ name_command(char name[32], const char *data, size_t len)
 	sscanf(head, "*%*d\r\n$%*d\r\n%31[A-Za-z]", name);
 }
 
-/* dlock's scripts are told apart by words that one of them alone has. */
+/* dlock's scripts are told apart by words that one of them alone has. What stands around a script
+ * (MULTI, UNSUBSCRIBE, ...) is one request with it. */
 static inline void
 name_request(char name[32], const char *data, size_t len)
 {
+	static const char eval[] = "\r\n$4\r\nEVAL\r\n";
+
 	name_command(name, data, len);
-	if (strcmp(name, "EVAL") != 0)
+	if (memmem(data, len, eval, sizeof eval - 1) == NULL)
 		return;
 	if (memmem(data, len, "GRANTED", 7) != NULL)
 		strcpy(name, "ACQUIRE");
-	else if (memmem(data, len, "dlock!done:", 11) != NULL)
+	else if (memmem(data, len, "hand_on", 7) != NULL)
 		strcpy(name, "RELEASE");
 	else if (memmem(data, len, "PEXPIRE", 7) != NULL)
 		strcpy(name, "RENEW");

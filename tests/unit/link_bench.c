@@ -11,7 +11,7 @@
 
 struct link_bench talk;
 
-static char large[12000];
+static char large[30000];
 const char *const link_bench_large_command[2] = {"ECHO", large};
 
 static void

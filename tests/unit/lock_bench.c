@@ -161,6 +161,7 @@ bench_answer_held(struct bench *bench, int64_t left_ns)
 	struct store_answer answer;
 	memset(&answer, 0, sizeof answer);
 	answer.outcome = OUTCOME_HELD;
+	answer.place.rank = -1;
 	answer.holder.left_ns = left_ns;
 	answer.holder.held_ns = -1;
 	strcpy(answer.holder.token, "another");

@@ -11,7 +11,7 @@
 
 #include "base/loop.h"
 
-#define PEER_WORDS 16
+#define PEER_WORDS 24
 
 struct peer_command {
 	int count;

@@ -42,14 +42,15 @@ static const struct {
 	void (*read)(const void *context);
 	const char *reply;
 } rows[] = {
-    {read_as_acquire, "['BUSY' :" MOST " '1764000000000000' 'x' '']"},
-    {read_as_acquire, "['BUSY' :" LEAST " '1764000000000000' 'x' '']"},
-    {read_as_acquire, "['BUSY' :9 '" MOST "' 'x' 'since=1\n']"},
-    {read_as_acquire, "['BUSY' :9 '1764000000000000' 'x' 'since=" MOST "\n']"},
-    {read_as_acquire, "['BUSY' :9 '1764000000000000' 'x' 'since=" LEAST "\n']"},
-    {read_as_acquire, "['BUSY' :9 '1764000000000000' 'x' 'pid=" LEAST "\nstarted=" MOST "\n']"},
-    {read_as_acquire, "['BUSY' :9 :" LEAST " 'x' 'since=1\n']"},
-    {read_as_acquire, "['BUSY' :9 :" LEAST " 'x' 'since=" LEAST "\n']"},
+    {read_as_acquire, "['BUSY' :" MOST " '1764000000000000' 'x' '' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :" LEAST " '1764000000000000' 'x' '' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :9 '" MOST "' 'x' 'since=1\n' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :9 '1764000000000000' 'x' 'since=" MOST "\n' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :9 '1764000000000000' 'x' 'since=" LEAST "\n' :-1 '0' :0]"},
+    {read_as_acquire,
+	"['BUSY' :9 '1764000000000000' 'x' 'pid=" LEAST "\nstarted=" MOST "\n' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :9 :" LEAST " 'x' 'since=1\n' :-1 '0' :0]"},
+    {read_as_acquire, "['BUSY' :9 :" LEAST " 'x' 'since=" LEAST "\n' :-1 '0' :0]"},
     {read_as_acquire, "['GRANTED' '" MOST "' :" MOST "]"},
     {read_as_acquire, "['LATE' :0 :" MOST "]"},
     {read_as_time, "['1764000000' '" MOST "']"},

@@ -29,7 +29,7 @@ answer_command(struct peer *peer, const struct peer_command *command)
 		snprintf(bench.words[i], sizeof bench.words[i], "%s", command->words[i]);
 	if (bench.evals++ == 0)
 		snprintf(bench.first_not_after, sizeof bench.first_not_after, "%.31s",
-		    bench.words[11]);
+		    bench.words[13]);
 	return bench.evals == 1 && bench.first_eval != NULL ? bench.first_eval : bench.eval;
 }
 
@@ -51,6 +51,16 @@ note_disturbed(void *context, struct instant now)
 	bench.disturbances++;
 }
 
+static void
+note_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
+{
+	CHECK(context == &bench);
+	CHECK(now.ns > 0);
+	bench.wake = wake;
+	bench.wake_left_ns = left_ns;
+	bench.woken++;
+}
+
 bool
 bench_open(void)
 {
@@ -61,7 +71,8 @@ static void
 open_store(void)
 {
 	static const struct store_events events = {.answered = note_answered,
-	    .disturbed = note_disturbed};
+	    .disturbed = note_disturbed,
+	    .woken = note_woken};
 	bench.store = redis_store_new(&bench.loop, &bench.settings);
 	bench.store->events = &events;
 	bench.store->context = &bench;
@@ -96,6 +107,8 @@ bench_begin(void)
 	    .keys = &bench.keys,
 	    .token = "my-token",
 	    .record = "host=me\n",
+	    .mode = "exclusive",
+	    .max_waiters = -1,
 	    .min_fence = 41,
 	    .fence_mode = FENCE_CLOCK,
 	};

@@ -12,11 +12,12 @@
 #define LIMIT_MS 20000
 #define TIME_ANSWER "*2\r\n$10\r\n1764000000\r\n$6\r\n123456\r\n"
 #define NOW_TEXT "$16\r\n1764000000200000\r\n"
-#define GRANTED "*3\r\n$7\r\nGRANTED\r\n$16\r\n1764000000123457\r\n" NOW_TEXT
+#define GRANTED "*4\r\n$7\r\nGRANTED\r\n$16\r\n1764000000123457\r\n" NOW_TEXT ":2\r\n"
 /* From a server whose clock is 500 s ahead of what it said at login. */
 #define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n$16\r\n1764000500000000\r\n"
 #define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
-#define BUSY "*5\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n"
+#define BUSY                                                                                       \
+	"*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n:-1\r\n$1\r\n0\r\n:0\r\n"
 
 struct redis_bench {
 	struct loop loop;
@@ -36,7 +37,9 @@ struct redis_bench {
 	int word_count;
 	char first_not_after[32];
 	struct store_answer told;
-	int answers, disturbances;
+	int answers, disturbances, woken;
+	enum wake wake; /* the last one */
+	int64_t wake_left_ns;
 	bool answered, disturbed;
 };
 

@@ -135,17 +135,21 @@ test_scripts(void)
 	struct instant before = clock_now();
 	bench_start_bounded(STORE_ACQUIRE, LIMIT_MS, 10000);
 	bench_check_answer(OUTCOME_OK);
-	static const char *const acquire[] = {"3", "lock:job", "lock:job#fence{lock:job}",
-	    "lock:job#info{lock:job}", "my-token", "30000", "try", "42", "clock"};
-	CHECK_INT(bench.word_count, 13);
+	static const char *const acquire[] = {"5", "lock:job", "lock:job#fence{lock:job}",
+	    "lock:job#info{lock:job}", "lock:job#queue{lock:job}", "lock:job#members{lock:job}",
+	    "my-token", "30000", "try", "42", "clock"};
+	CHECK_INT(bench.word_count, 19);
 	for (int i = 0; i < (int)COUNT_OF(acquire); i++)
 		check_word(i + 2, acquire[i]);
-	check_word(12, "host=me\n");
+	static const char *const behind[] = {"host=me\n", "exclusive", "0", "-1", ""};
+	for (int i = 0; i < (int)COUNT_OF(behind); i++)
+		check_word(i + 14, behind[i]);
 	tap_note("%s", "");
 	/* Not after: the server's time at login, what has passed since, and the limit, 10 s. */
-	int64_t not_after = strtoll(bench.words[11], NULL, 10);
+	int64_t not_after = strtoll(bench.words[13], NULL, 10);
 	CHECK(not_after >= INT64_C(1764000010123456) && not_after < INT64_C(1764000019123456));
 	CHECK_TEXT(bench.told.fence, "1764000000123457");
+	CHECK_INT(bench.told.slot, 2);
 	CHECK(bench.told.sent_at.ns >= before.ns &&
 	    bench.told.sent_at.ns <= bench.told.received_at.ns);
 	CHECK(bench.told.received_at.ns <= clock_now().ns);
@@ -159,19 +163,17 @@ test_scripts(void)
 	check_word(4, "my-token");
 	check_word(5, "30000");
 	bench_ask(STORE_RELEASE, OUTCOME_OK);
-	CHECK_INT(bench.word_count, 7);
-	check_word(2, "2");
-	check_word(3, "lock:job");
-	check_word(4, "lock:job#info{lock:job}");
-	check_word(5, "my-token");
-	check_word(6, "7000");
+	CHECK_INT(bench.word_count, 10);
+	for (int i = 0; i < 7; i++)
+		check_word(i + 2, acquire[i]);
+	check_word(9, "7000");
 	tap_note("%s", "");
 	bench.eval = BUSY;
 	bench_ask(STORE_LOOK, OUTCOME_HELD);
-	CHECK_TEXT(bench.words[8], "look");
+	CHECK_TEXT(bench.words[10], "look");
 	CHECK_TEXT(bench.told.holder.token, "abc");
 	bench_ask(STORE_TOUCH, OUTCOME_LOST);
-	CHECK_TEXT(bench.words[8], "touch");
+	CHECK_TEXT(bench.words[10], "touch");
 	CHECK(!bench.told.gone);
 	bench.eval = FREE;
 	bench_ask(STORE_TOUCH, OUTCOME_LOST);
@@ -187,7 +189,7 @@ test_scripts(void)
 	int64_t first = strtoll(bench.first_not_after, NULL, 10);
 	CHECK_INT(bench.evals, 2);
 	/* From the time in the answer, not from that at login. */
-	int64_t later = strtoll(bench.words[11], NULL, 10) - first;
+	int64_t later = strtoll(bench.words[13], NULL, 10) - first;
 	CHECK(later > INT64_C(450000000) && later < INT64_C(550000000));
 	CHECK_INT(bench.answers, 1);
 

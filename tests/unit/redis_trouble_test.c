@@ -240,7 +240,7 @@ test_release_in_place(void)
 	bench_run_until_evals(1);
 	bench_start(STORE_RELEASE);
 	bench_run_until_evals(2);
-	CHECK_INT(bench.word_count, 7);
+	CHECK_INT(bench.word_count, 10);
 	CHECK_INT(bench.peer.connections, 1);
 	peer_run(&bench.loop, A_WHILE_MS);
 	CHECK_INT(bench.answers, 0);
@@ -280,7 +280,7 @@ test_release_in_place(void)
 	bench_check_answer(OUTCOME_LOST);
 	peer_run(&bench.loop, A_WHILE_MS);
 	CHECK_INT(bench.evals, 1);
-	CHECK_INT(bench.word_count, 7);
+	CHECK_INT(bench.word_count, 10);
 	CHECK_INT(bench.answers, 1);
 	bench_end();
 

@@ -1,82 +1,209 @@
 -- Copyright (c) 2026 the dlock authors
 -- SPDX-License-Identifier: MIT
 --
--- KEYS: lock, fence, info
--- ARGV: token, ttl in ms, mode (try, touch, look), least fence, fence mode (clock, counter),
---       not after (server time in us), record
+-- KEYS: lock, fence, info, queue, members
+-- ARGV: token, ttl in ms, mode (try, wait, touch, look), least fence, fence mode (clock, counter),
+--       not after (server time in us), record, kind of lock (exclusive, shared, slots:N), ticket
+--       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty)
 --
--- {GRANTED, fence, now}  the lock was free and is ours now
--- {OWNED, fence, now}    it was ours already: a retry after a lost answer, or a touch
--- {BUSY, pttl, now, what stands at the key, the record of who that is}
--- {FREE, 0, now}         look and touch take nothing
--- {LATE, 0, now}         a request of a client that has given up: it takes nothing
+-- {GRANTED, fence, now, slot}  there was room, and the lock is ours now
+-- {OWNED, fence, now, slot}    it was ours already: a waiter that was granted it confirms, or a retry
+--                              after a lost answer, or a touch
+-- {BUSY, ms until there may be room, now, who holds it, the record of who that is,
+--  rank in line (-1: not in it), ticket, 1 if messages reach us}
+-- {FULL, ...}                  as BUSY: so many wait already
+-- {SLOTS, N, now}              the lock has another number of slots
+-- {FREE, 0, now}               look and touch take nothing
+-- {LATE, 0, now}               a request of a client that has given up: it takes nothing
 --
 -- Numbers of microseconds fit a Lua double (2^53 is the year 2255); a fence may be larger, so it
 -- is only ever compared as a number, and is counted and passed on by Redis itself. The key is
 -- written last: an error on the way there (no memory, a sibling of another type) takes nothing.
+--
+-- The number is drawn when who is holder now says that it is there, not when it is made holder: so
+-- a claim that nobody takes up uses none, and what a waiter asks of it (least fence) is met.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local now_text = string.format('%.0f', now)
-local mode = ARGV[3]
-if mode == 'try' and now > tonumber(ARGV[6]) then
+-- include queue.lua
+
+local token, mode, wanted = ARGV[1], ARGV[3], ARGV[8]
+local asks = mode == 'try' or mode == 'wait'
+if asks and now > tonumber(ARGV[6]) then
 	return {'LATE', 0, now_text}
 end
 
-local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then
-	if string.find(holder.err, 'WRONGTYPE', 1, true) then
-		local kind = redis.pcall('TYPE', KEYS[1]).ok or 'value'
-		return redis.error_reply('WRONGTYPE the key holds a ' .. kind .. ', not a lock')
-	end
-	return holder
+local kind, value = read_lock()
+if kind == 'error' then
+	return value
 end
-if holder and (holder ~= ARGV[1] or mode == 'look') then
-	local token = string.gsub(holder, '^dlock!done:', '')
-	local record = redis.pcall('HGET', KEYS[3], token)
-	if type(record) ~= 'string' then
-		record = ''
-	end
-	return {'BUSY', redis.call('PTTL', KEYS[1]), now_text, holder, record}
-end
-if not holder and mode ~= 'try' then
-	return {'FREE', 0, now_text}
+if asks and kind == 'slots' and string.find(wanted, '^slots:') and value ~= 'dlock!' .. wanted then
+	return {'SLOTS', tonumber(string.match(value, '%d+')), now_text}
 end
 
-local least = tonumber(ARGV[4])
-local fence = holder and redis.call('GET', KEYS[2])
-if not fence or not string.find(fence, '^%d+$') or tonumber(fence) < least then
+-- Beside the lock itself: what is known of the holder, thirty days at most.
+local function put_record(record)
+	redis.call('HSET', KEYS[3], token, ARGV[7] .. record)
+	redis.call('PEXPIRE', KEYS[3], month)
+end
+
+local function draw_fence()
+	local least = tonumber(ARGV[4])
 	if ARGV[5] == 'clock' and now > least then
 		least = now
 	end
 	if redis.call('INCR', KEYS[2]) < least then
 		redis.call('SET', KEYS[2], string.format('%.0f', least))
 	end
-	fence = redis.call('GET', KEYS[2])
+	return redis.call('GET', KEYS[2])
 end
 
 -- Thirty days without use, counted from when the clock has passed the number: from then on the
 -- clock alone gives a higher one.
-local month = 2592000000
-if ARGV[5] == 'clock' then
-	local passed = math.max(now, tonumber(fence)) / 1000
-	redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', passed + month))
-else
-	redis.call('PERSIST', KEYS[2])
+local function keep_fence(fence)
+	if ARGV[5] == 'clock' then
+		local passed = math.max(now, tonumber(fence)) / 1000
+		redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', passed + month))
+	else
+		redis.call('PERSIST', KEYS[2])
+	end
 end
 
--- What dead holders left: nobody but us has the lock.
-if not holder and redis.call('HLEN', KEYS[3]) > 0 then
-	redis.call('DEL', KEYS[3])
+local function is_exclusive()
+	return wanted == 'exclusive'
 end
-if mode ~= 'touch' or not redis.call('HGET', KEYS[3], ARGV[1]) then
-	redis.call('HSET', KEYS[3], ARGV[1], ARGV[7] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
-end
-redis.call('PEXPIRE', KEYS[3], month)
 
-if holder then
-	redis.call('PEXPIRE', KEYS[1], ARGV[2])
-	return {'OWNED', fence, now_text}
+-- The expiry and slot of our membership; nil: none.
+local function membership()
+	if value == 'dlock!' .. wanted then
+		return tonumber(redis.call('ZSCORE', KEYS[5], token) or nil)
+	end
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return {'GRANTED', fence, now_text}
+
+-- Records of those who died and neither hold nor wait.
+local function forget_the_dead()
+	local stand = redis.call('ZCARD', KEYS[4]) + (is_exclusive() and 1 or redis.call('ZCARD', KEYS[5]))
+	if redis.call('HLEN', KEYS[3]) <= stand then
+		return
+	end
+	for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do
+		local owner = string.gsub(name, '^dlock!%l+:', '')
+		local stays = owner == token or redis.call('ZSCORE', KEYS[4], owner)
+		for _, member in ipairs(stays and {} or {owner, 'dlock!done:' .. owner, 'dlock!broken:' .. owner}) do
+			stays = stays or redis.call('ZSCORE', KEYS[5], member)
+		end
+		if not stays then
+			redis.call('HDEL', KEYS[3], name)
+		end
+	end
+end
+
+local function take()
+	local fence = draw_fence()
+	keep_fence(fence)
+	put_record('since=' .. now_text .. '\nfence=' .. fence .. '\n')
+	redis.call('ZREM', KEYS[4], token)
+	local slot = admit(token, wanted, tonumber(ARGV[2]))
+	forget_the_dead()
+	return {'GRANTED', fence, now_text, slot}
+end
+
+-- Ours already. A number that was drawn and may not have reached us is given again, but not where
+-- others may have come after us and run with a higher one.
+local function confirm(slot)
+	local record = record_of(token)
+	local fence = record and string.match(record, '\nfence=(%d+)')
+	if asks and (not fence or not is_exclusive() or tonumber(fence) < tonumber(ARGV[4])) or not fence then
+		fence = draw_fence()
+		record = nil
+	elseif redis.call('EXISTS', KEYS[2]) == 0 then
+		redis.call('SET', KEYS[2], fence)
+	end
+	keep_fence(fence)
+	if asks or not record then
+		put_record('since=' .. now_text .. '\nfence=' .. fence .. '\n')
+	else
+		redis.call('PEXPIRE', KEYS[3], month)
+	end
+	redis.call('ZREM', KEYS[4], token)
+	if is_exclusive() then
+		redis.call('PEXPIRE', KEYS[1], ARGV[2])
+	else
+		write_member(token, slot, tonumber(ARGV[2]))
+	end
+	return {'OWNED', fence, now_text, slot}
+end
+
+local function stand_in_line(ticket)
+	local counts = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
+	local hears = counts[2] and tonumber(counts[2]) > 0 and 1 or 0
+	put_record('since=' .. ticket .. '\nseen=' .. now_text .. '\npush=' .. hears .. '\n')
+	redis.call('ZADD', KEYS[4], ticket, token)
+	redis.call('PEXPIRE', KEYS[4], 600000)
+	return hears
+end
+
+-- Who is in the way: of several one, an ancestor first, since that one will never make way.
+local function describe(word, ticket, hears)
+	local who = ''
+	kind, value = read_lock()
+	if kind == 'shared' or kind == 'slots' then
+		local first = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+		for _, name in ipairs({ARGV[11], 'dlock!broken:' .. token}) do
+			first = redis.call('ZSCORE', KEYS[5], name) and name or first
+		end
+		who = first
+	elseif kind ~= 'free' then
+		who = value
+	end
+	local owner = who
+	if who ~= 'dlock!broken:' .. token then
+		owner = string.gsub(who, '^dlock!%l+:', '')
+	end
+	local rank = ticket and redis.call('ZRANK', KEYS[4], token)
+	return {word, kind == 'free' and 0 or time_to_wait(wanted), now_text, who,
+		record_of(owner) or '', rank or -1, ticket or '0', hears or 0}
+end
+
+local function is_crowded()
+	local most = tonumber(ARGV[10])
+	if most < 0 or redis.call('ZCARD', KEYS[4]) < most then
+		return false
+	end
+	local count = 0
+	for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
+		if is_alive(name, record_of(name)) then
+			count = count + 1
+		else
+			forget(name)
+		end
+	end
+	return count >= most
+end
+
+local expiry = membership()
+if mode ~= 'look' and (expiry or (kind == 'exclusive' and value == token)) then
+	return confirm(expiry and expiry % 1 * 1024 or 0)
+end
+if not asks then
+	return kind == 'free' and {'FREE', 0, now_text} or describe('BUSY')
+end
+
+-- Nobody overtakes who has come before, and he is served first.
+local ticket = mode == 'wait' and ARGV[9] ~= '0' and ARGV[9]
+local hears = ticket and stand_in_line(ticket)
+local waiting = redis.call('ZCARD', KEYS[4]) > 0
+if waiting and serve(token, false) or (not ticket and redis.call('ZCARD', KEYS[4]) == 0 and has_room(wanted)) then
+	local granted = take()
+	if waiting then
+		serve(nil, true)
+	end
+	return granted
+end
+if mode == 'wait' and not ticket then
+	if is_crowded() then
+		return describe('FULL')
+	end
+	local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
+	ticket = string.format('%.0f', math.max(now, (tonumber(last) or 0) + 1))
+	hears = stand_in_line(ticket)
+end
+return describe('BUSY', ticket, hears)

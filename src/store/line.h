@@ -1,0 +1,88 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* A waiter's one connection: it is told there when its turn has come, and asks on it all the same.
+ *
+ * In RESP2 a connection that listens to a channel may do nothing else. But SUBSCRIBE and the script
+ * that stands in line go together in a transaction, so that the script sees the waiter listening
+ * and nobody can hand the lock on in between. Before the next request UNSUBSCRIBE is sent.
+ *
+ *   to stand in line     [UNSUBSCRIBE] [what tracks] MULTI SUBSCRIBE EVAL EXEC
+ *   anything else        [UNSUBSCRIBE] EVAL
+ *
+ * Whoever is first may also have changes of the key told to it (client-side caching, redirected to
+ * the very connection that reads the key): a client that is no dlock wakes nobody when it frees it.
+ *
+ * A user may lack the rights, a proxy the commands, for the one or the other: then line_read says
+ * so once, and it is done without. Between UNSUBSCRIBE and MULTI, which a server may execute apart,
+ * a waiter that is first would be passed over as dead; its ticket puts it back in its place. */
+#ifndef DLOCK_STORE_LINE_H
+#define DLOCK_STORE_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/keys.h"
+#include "base/problem.h"
+#include "net/link.h"
+
+#define LINE_MOST_STEPS 64
+
+enum line_event {
+	LINE_NOTHING, /* part of an answer, or of no interest */
+	LINE_ANSWER,  /* the request's */
+	LINE_AGAIN, /* refused and not executed: to be sent again, and will then be done without */
+	LINE_GRANTED, /* a message: the lock is ours */
+	LINE_HEAD,    /* a message: we are first in line */
+	LINE_CHANGED, /* the key has been written to, or is gone */
+	LINE_UNASKED, /* an answer to nothing that was asked */
+};
+
+struct line {
+	struct link *link; /* borrowed */
+	const char *key;   /* the lock's */
+	char channel[SIBLING_SIZE + 40];
+
+	/* Of what has been sent, whether it is answered or not. */
+	bool listens;
+	bool tracks;
+	unsigned char steps[LINE_MOST_STEPS]; /* what is awaited: a ring */
+	unsigned int first_step, step_count;
+
+	/* Of the transaction whose answers come in now. */
+	bool answered;
+	bool refused;
+	int64_t client_id; /* of this connection, 0: not known */
+
+	/* For good. */
+	bool no_push;
+	bool no_tracking;
+	struct problem why_no_push;
+};
+
+/* For the waiter with that token; nothing is allocated. */
+void
+line_init(struct line *line, struct link *link, const struct keys *keys, const char *token);
+
+/* A new connection begins with nothing. */
+void
+line_reset(struct line *line);
+
+/* Before and after the EVAL of a request is appended to the link: `join`s the line or not, and has
+ * changes of the key told as well (`track`) or not. Between the two calls it must be the same. */
+void
+line_begin(struct line *line, bool join, bool track);
+void
+line_end(struct line *line, bool join);
+
+/* What it is that the server says. LINE_ANSWER: *answer is it. LINE_HEAD: *left_ms is when the key
+ * expires, -1: never. */
+enum line_event
+line_read(struct line *line, const struct reply *reply, const struct reply **answer,
+    int64_t *left_ms);
+
+/* Messages do not get through, though nothing was refused. */
+void
+line_give_up_push(struct line *line, const char *why);
+
+#endif

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: MIT
 #
 # Needs no other package; with bash-completion the words of COMMAND are completed by COMMAND's own
-# completion. shellcheck shell=bash
+# completion. The names of locks are completed with DLOCK_COMPLETE_NAMES=1 alone: it asks the server.
+# shellcheck shell=bash
 
 _dlock_options='-n --nonblock --nb -w --wait --timeout -E --conflict-exit-code -x -e --exclusive
-	-t --ttl -k --kill-after --signal --on-lost --max-hold --descendants --at-least --reentrant
-	--if-unreachable -S --server --prefix --fence --min-fence --connect-timeout --password-file
-	--password-command --config --report --label --held -v --verbose -q --quiet -o --close
+	-s --shared --slots --max-waiters -t --ttl -k --kill-after --signal --on-lost --max-hold
+	--descendants --at-least --reentrant --if-unreachable -S --server --prefix --fence --min-fence
+	--connect-timeout --password-file --password-command --config --watch --report --label --held
+	--status --list --break --json --force --token -v --verbose -q --quiet -o --close
 	-h --help -V --version'
 
 # Does OPTION take the word after it?
@@ -16,16 +18,16 @@ _dlock_takes_word() {
 	case $1 in
 	--*=*) return 1 ;;
 	--wait | --timeout | --conflict-exit-code | --ttl | --kill-after | --signal | --on-lost) ;;
+	--slots | --max-waiters | --token | --connect-timeout | --password-file) ;;
 	--max-hold | --descendants | --at-least | --if-unreachable | --server | --prefix) ;;
-	--fence | --min-fence | --connect-timeout | --password-file | --password-command) ;;
-	--config | --report | --label) ;;
+	--fence | --min-fence | --password-command | --config | --report | --label) ;;
 	--*) return 1 ;;
 	-*[wEtkS]) ;;
 	*) return 1 ;;
 	esac
 }
 
-# _dlock_values OPTION: the words that may follow it, in COMPREPLY.
+# _dlock_values OPTION BEGINNING: the words that may follow it, in COMPREPLY.
 _dlock_values() {
 	local current=$2
 	case $1 in
@@ -46,29 +48,70 @@ _dlock_values() {
 		mapfile -t COMPREPLY < <(compgen -W 'redis:// unix://' -- "$current")
 		;;
 	esac
+	_dlock_cut "$current"
 }
 
-# _dlock_find_name: the index of NAME in COMP_WORDS, in REPLY; beyond the cursor: not there yet.
+# _dlock_cut BEGINNING: readline breaks words at : and = too, and puts in what follows the last of them.
+_dlock_cut() {
+	local piece=${COMP_WORDS[COMP_CWORD]}
+	[[ $piece != [:=] ]] || piece=
+	COMPREPLY=("${COMPREPLY[@]#"${1%"$piece"}"}")
+}
+
+# The words up to the cursor as dlock will have them, in `words`; `at`: where each begins in COMP_WORDS.
+_dlock_join_words() {
+	local i line=$COMP_LINE
+	words=() at=()
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		if ((i > 0)) && [[ $line != [[:blank:]]* ]]; then
+			words[-1]+=${COMP_WORDS[i]}
+		else
+			line=${line#"${line%%[![:blank:]]*}"}
+			words+=("${COMP_WORDS[i]}")
+			at+=("$i")
+		fi
+		line=${line#"${COMP_WORDS[i]}"}
+	done
+}
+
+# The index of NAME in `words`, in REPLY; beyond the cursor: not there yet. What stands there instead
+# of a run, in `report`.
 _dlock_find_name() {
 	local i=1
-	while ((i < COMP_CWORD)); do
-		if [[ ${COMP_WORDS[i]} == -- ]]; then
+	while ((i < cursor)); do
+		if [[ ${words[i]} == -- ]]; then
 			((i++))
 			break
 		fi
-		[[ ${COMP_WORDS[i]} == -* ]] || break
-		# readline breaks --option=value into three words.
-		if [[ ${COMP_WORDS[i + 1]} == = ]]; then
-			((i += 2))
-		elif _dlock_takes_word "${COMP_WORDS[i]}"; then
-			((i++))
-		fi
+		[[ ${words[i]} == -* ]] || break
+		case ${words[i]} in --held | --status | --list | --break) report=${words[i]} ;; esac
+		! _dlock_takes_word "${words[i]}" || ((i++))
 		((i++))
 	done
 	REPLY=$i
 }
 
-# _dlock_command INDEX: COMMAND, at that index, and what belongs to it.
+# _dlock_names BEGINNING: the names of locks on the server of this line, those that need no quotes.
+_dlock_names() {
+	local i name asked=()
+	[[ ${DLOCK_COMPLETE_NAMES-} == 1 ]] || return
+	for ((i = 1; i < cursor; i++)); do
+		case ${words[i]} in
+		-S | --server | --prefix | --config | --password-file)
+			asked+=("${words[i]}" "${words[++i]}")
+			;;
+		-S?* | --server=* | --prefix=* | --config=* | --password-file=*) asked+=("${words[i]}") ;;
+		--) break ;;
+		esac
+	done
+	while read -r name; do
+		[[ $name != "$1"* ]] || COMPREPLY+=("$name")
+	done < <(timeout 2 dlock --connect-timeout 500ms "${asked[@]}" --list --json 2>/dev/null </dev/null |
+		grep -oE '"name":"[A-Za-z0-9_.:/@%+,=-]+"' | cut -d '"' -f 4)
+	_dlock_cut "$1"
+}
+
+# _dlock_command INDEX BEGINNING: COMMAND, at that index of COMP_WORDS, and what belongs to it.
 _dlock_command() {
 	if declare -F _command_offset >/dev/null; then
 		_command_offset "$1"
@@ -80,27 +123,28 @@ _dlock_command() {
 }
 
 _dlock() {
-	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} REPLY
+	local REPLY cursor current report='' words at
 	COMPREPLY=()
+	_dlock_join_words
+	cursor=$((${#words[@]} - 1))
+	current=${words[cursor]}
 	_dlock_find_name
-	if ((REPLY > COMP_CWORD)) || [[ $previous == = ]]; then
-		# The argument of an option.
-		if [[ $current == = ]]; then
-			_dlock_values "$previous" ''
-		elif [[ $previous == = ]]; then
-			_dlock_values "${COMP_WORDS[COMP_CWORD - 2]}" "$current"
-		else
-			_dlock_values "$previous" "$current"
-		fi
-	elif ((REPLY == COMP_CWORD)); then
-		[[ $current != -* ]] ||
-			mapfile -t COMPREPLY < <(compgen -W "$_dlock_options" -- "$current")
-	elif ((REPLY + 1 == COMP_CWORD)) && [[ $current == -* ]]; then
+	if ((REPLY > cursor)); then
+		_dlock_values "${words[cursor - 1]}" "$current"
+	elif ((REPLY == cursor)) && [[ $current == --*=* ]]; then
+		_dlock_values "${current%%=*}" "${current#*=}"
+	elif ((REPLY == cursor)) && [[ $current == -* && ${words[cursor - 1]} != -- ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$_dlock_options" -- "$current")
+	elif ((REPLY == cursor)) || [[ $report == --status ]]; then
+		_dlock_names "$current"
+	elif [[ -n $report ]]; then
+		return
+	elif ((REPLY + 1 == cursor)) && [[ $current == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W '-c --command --' -- "$current")
 	else
 		((REPLY++))
-		[[ ${COMP_WORDS[REPLY]} != -- ]] || ((REPLY++))
-		_dlock_command "$REPLY" "$current"
+		[[ ${words[REPLY]} != -- ]] || ((REPLY++))
+		_dlock_command "${at[REPLY]-$((COMP_CWORD + 1))}" "$current"
 	fi
 }
 

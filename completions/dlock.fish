@@ -2,9 +2,10 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
 
-set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code -t --ttl -k --kill-after --signal \
-    --on-lost --max-hold --descendants --at-least --if-unreachable -S --server --prefix --fence \
-    --min-fence --connect-timeout --password-file --password-command --config --report --label
+set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code --slots --max-waiters -t --ttl \
+    -k --kill-after --signal --on-lost --max-hold --descendants --at-least --if-unreachable -S --server \
+    --prefix --fence --min-fence --connect-timeout --password-file --password-command --config \
+    --report --label --token
 
 # Prints the words after NAME, one a line; fails while NAME is not complete.
 function __dlock_after_name
@@ -35,12 +36,46 @@ function __dlock_needs_options
     not __dlock_after_name >/dev/null
 end
 
+# Names of locks cost a question to the server: with DLOCK_COMPLETE_NAMES=1 alone. Those that need no
+# quotes.
+function __dlock_names
+    test "$DLOCK_COMPLETE_NAMES" = 1
+    or return
+    set -l asked
+    set -l words (commandline -opc)
+    for i in (seq 2 (count $words))
+        switch $words[$i]
+            case -S --server --prefix --config --password-file
+                set -a asked $words[$i] $words[(math $i + 1)]
+            case '-S?*' '--server=*' '--prefix=*' '--config=*' '--password-file=*'
+                set -a asked $words[$i]
+        end
+    end
+    timeout 2 dlock --connect-timeout 500ms $asked --list --json 2>/dev/null </dev/null |
+        string match -ar '"name":"[A-Za-z0-9_.:/@%+,=-]+"' | string split -f 4 '"'
+end
+
+# --status, --list or --break, where the locks themselves are asked for.
+function __dlock_asks
+    contains -- $argv[1] (commandline -opc)
+end
+
+function __dlock_asks_about_locks
+    __dlock_asks --status
+    or __dlock_asks --list
+    or __dlock_asks --break
+end
+
 function __dlock_needs_command
+    __dlock_asks_about_locks
+    and return 1
     set -l rest (__dlock_after_name)
     and test (count $rest) -eq 0
 end
 
 function __dlock_complete_command
+    __dlock_asks_about_locks
+    and return
     set -l rest (__dlock_after_name)
     or return
     contains -- "$rest[1]" -c --command
@@ -52,6 +87,7 @@ end
 
 complete -c dlock -f
 complete -c dlock -n 'not __dlock_needs_options' -a '(__dlock_complete_command)'
+complete -c dlock -n '__dlock_needs_options; or __dlock_asks --status' -a '(__dlock_names)'
 complete -c dlock -n __dlock_needs_command -s c -l command -d 'Run a shell line'
 
 function __dlock_option
@@ -63,6 +99,9 @@ __dlock_option -s n -l nonblock -l nb -d 'Do not wait for the lock'
 __dlock_option -s w -l wait -l timeout -x -a $durations -d 'Wait at most so long'
 __dlock_option -s E -l conflict-exit-code -x -d 'Exit status when the lock was not had in time'
 __dlock_option -s x -s e -l exclusive -d 'Exclusive lock'
+__dlock_option -s s -l shared -d 'Shared lock'
+__dlock_option -l slots -x -d 'How many may hold it at once'
+__dlock_option -l max-waiters -x -d 'Do not wait behind so many'
 __dlock_option -s t -l ttl -x -a $durations -d 'Length of the lease'
 __dlock_option -s k -l kill-after -x -a $durations -d 'Grace between the first signal and KILL'
 __dlock_option -l signal -x -a 'HUP INT QUIT TERM USR1 USR2 KILL' -d 'The first signal'
@@ -80,9 +119,16 @@ __dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect and 
 __dlock_option -l password-file -r -F -d 'File with the password'
 __dlock_option -l password-command -x -a '(__fish_complete_command)' -d 'Command that prints the password'
 __dlock_option -l config -r -F -d 'Configuration file'
+__dlock_option -l watch -d 'Learn of a loss at once'
 __dlock_option -l report -r -F -d 'Append a line of JSON to this file when done'
 __dlock_option -l label -x -d 'Text shown to others'
 __dlock_option -l held -d 'Is the lock of the dlock above still ours?'
+__dlock_option -l status -d 'Who holds each NAME, and who waits'
+__dlock_option -l list -d 'Every lock, or those that a glob matches'
+__dlock_option -l break -d 'Take the lock from its holder'
+__dlock_option -l json -d 'A report in JSON'
+__dlock_option -l force -d 'Break it at once, whoever holds it'
+__dlock_option -l token -x -d 'Break only the holding with this token'
 __dlock_option -s v -l verbose -d 'Say what happens'
 __dlock_option -s q -l quiet -d 'Say nothing of conflicts and waits'
 __dlock_option -s o -l close -d 'Accepted for flock scripts'

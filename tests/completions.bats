@@ -9,8 +9,12 @@ load helpers/common
 
 COMPLETIONS=$ROOT_DIR/completions
 
+setup_file() { start_redis; }
+teardown_file() { stop_redis; }
+
 setup() {
 	common_setup
+	redis FLUSHALL
 	mkdir bin home
 	ln -s "$DLOCK" bin/dlock
 	printf '#!/bin/sh\n' >bin/quuxcommand
@@ -111,5 +115,52 @@ help_options() {
 		grep -qx -- '--command' offered
 		run grep -xE -- '-n|--ttl|--nonblock' offered
 		assert_failure
+	done
+}
+
+# fake_list JSON: a dlock in the PATH that, asked for --list --json, prints JSON and notes how it was asked.
+fake_list() {
+	rm bin/dlock
+	printf '%s' "$1" >json
+	cat >bin/dlock <<-END
+		#!/bin/sh
+		echo "\$*" >>$WORK/asked
+		cat $WORK/json
+	END
+	chmod +x bin/dlock
+}
+
+@test "how names are asked for: quietly, with a short limit, with the options that name the server" {
+	local shell
+	fake_list '[{"name":"zebra:1","key":"lock:zebra:1","holders":[{"label":"\"name\":\"wrong\""}]},{"name":"zebra:2"},{"name":"a b"}]'
+	export DLOCK_COMPLETE_NAMES=1
+	for shell in bash zsh fish; do
+		rm -f asked
+		run complete "$shell" 'dlock -n -S redis://db1:7 --prefix p: -w 3s --status zeb'
+		assert_output --partial 'zebra:1' || { echo "$shell"; return 1; }
+		refute_output --partial wrong
+		run sort -u asked
+		assert_output '--connect-timeout 500ms -S redis://db1:7 --prefix p: --list --json' || { echo "$shell"; return 1; }
+	done
+}
+
+@test "after --status, --list and --break no shell completes a command" {
+	local shell action
+	for shell in bash zsh fish; do
+		for action in --status --list --break; do
+			run complete "$shell" "dlock $action L quuxc"
+			refute_output --partial quuxcommand || { echo "$shell $action"; return 1; }
+		done
+	done
+}
+
+@test "a URL with colons before NAME does not hide what follows it" {
+	local shell
+	ln -sf quuxcommand bin/quuxcommand2
+	for shell in bash zsh fish; do
+		run complete "$shell" 'dlock -S redis://db1:6379 L quuxc'
+		assert_output --partial quuxcommand2 || { echo "$shell"; return 1; }
+		run complete "$shell" 'dlock --server=redis://db1:6379 L quuxc'
+		assert_output --partial quuxcommand2 || { echo "$shell"; return 1; }
 	done
 }

@@ -18,8 +18,13 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 		    holder->left_ns < 0 ? "; its key has no expiry, somebody must delete it" : "");
 		return;
 	}
-	identity_describe(&holder->identity, holder->finished ? -1 : holder->held_ns, who,
-	    sizeof who);
+	bool past = holder->finished || holder->broken;
+	identity_describe(&holder->identity, past ? -1 : holder->held_ns, who, sizeof who);
+	if (holder->broken) {
+		snprintf(out, size, "%s, whose lock was broken and whose command is being ended",
+		    who);
+		return;
+	}
 	if (!holder->finished) {
 		/* A holder that lives renews, and sets it again. */
 		snprintf(out, size, "%s%s", who,
@@ -57,6 +62,13 @@ words_describe_loss(const struct job *job, char *out, size_t size)
 		if (lock->holder.token[0] != '\0')
 			words_describe_holder(&lock->holder, text, sizeof text);
 		snprintf(out, size, "another holder has it%s%s", text[0] ? ": " : "", text);
+		break;
+	case LOSS_BROKEN:
+		text[0] = '\0';
+		if (lock->holder.known)
+			identity_describe(&lock->holder.identity, -1, text, sizeof text);
+		snprintf(out, size, "it was broken (dlock --break)%s%s", text[0] ? " by " : "",
+		    text);
 		break;
 	case LOSS_UNCONFIRMED:
 		snprintf(out, size, "could not be confirmed for %s (%s: %s)",

@@ -27,6 +27,24 @@ lose(struct lock *lock, enum lock_loss loss, struct instant now)
 	lock_change(lock, LOCK_LOST, now);
 }
 
+void
+lock_on_look_answer(struct lock *lock, const struct store_answer *answer)
+{
+	struct instant now = answer->received_at;
+	if (lock->verb == STORE_LOOK && answer->outcome == OUTCOME_HELD) {
+		lock->holder = answer->holder;
+		if (lock->holder.ours)
+			lock->loss = LOSS_BROKEN;
+	}
+	lock->explained = true;
+	if (!lock->release_waits)
+		lock_change(lock, LOCK_LOST, now);
+	else if (lock->loss == LOSS_BROKEN)
+		lock_release(lock, now, 0);
+	else
+		lock_end_release(lock, RELEASE_CONFIRMED, now);
+}
+
 static void
 renew(struct lock *lock, struct instant now)
 {

@@ -139,13 +139,7 @@ on_answered(void *context, const struct store_answer *answer)
 		lock_on_renew_answer(lock, answer);
 		break;
 	case LOCK_LOST:
-		if (lock->verb == STORE_LOOK && answer->outcome == OUTCOME_HELD)
-			lock->holder = answer->holder;
-		lock->explained = true;
-		if (lock->release_waits)
-			lock_end_release(lock, RELEASE_CONFIRMED, answer->received_at);
-		else
-			lock_change(lock, LOCK_LOST, answer->received_at);
+		lock_on_look_answer(lock, answer);
 		break;
 	case LOCK_RELEASING:
 		lock_on_release_answer(lock, answer);

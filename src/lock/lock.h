@@ -52,6 +52,7 @@ enum lock_loss {
 	LOSS_NONE,
 	LOSS_GONE,
 	LOSS_ANOTHER,
+	LOSS_BROKEN, /* by --break: it is still kept from others, until it is released */
 	LOSS_UNCONFIRMED,
 };
 

@@ -86,6 +86,9 @@ lock_rejoin(struct lock *lock, struct instant now);
 
 void
 lock_on_renew_answer(struct lock *lock, const struct store_answer *answer);
+/* LOST: the answer to who has it now. */
+void
+lock_on_look_answer(struct lock *lock, const struct store_answer *answer);
 void
 lock_tick_held(struct lock *lock, struct instant now);
 

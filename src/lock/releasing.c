@@ -7,7 +7,8 @@ void
 lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 {
 	const struct lease_terms *terms = &lock->settings.terms;
-	if (lock->state == LOCK_LOST && lock->loss != LOSS_UNCONFIRMED) {
+	bool given_away = lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER;
+	if (lock->state == LOCK_LOST && given_away) {
 		/* Not ours: there is nothing to give back. Who has it will be known in a moment. */
 		lock->release_waits = !lock->explained;
 		lock->due = instant_earlier(instant_plus(now, lease_renew_limit(terms)),

@@ -57,10 +57,10 @@ enum fence_mode {
 struct holder {
 	bool known; /* a record was found: not a foreign client */
 	struct identity identity;
-	char token[64]; /* what stands at the key, cut */
-	bool finished;  /* its command has ended, --at-least keeps the lock */
-	bool broken; /* by --break: its command is dying; `identity` of a lock of ours is who did it
-		      */
+	char token[64];  /* what stands at the key, cut */
+	bool finished;   /* its command has ended, --at-least keeps the lock */
+	bool broken;     /* by --break: its command is dying */
+	bool ours;       /* broken: it is our lock, and `identity` is who has broken it */
 	int64_t held_ns; /* by the server's clock; -1 unknown */
 	int64_t left_ns; /* until there may be room, should nothing be done; -1: for ever */
 };

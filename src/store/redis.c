@@ -213,6 +213,15 @@ send_request(struct redis_store *redis)
 	}
 }
 
+/* A lock of ours that was broken is still ours to give back. */
+static void
+recognise(const struct redis_store *redis, struct holder *holder)
+{
+	const char *owner = strrchr(holder->token, ':');
+	holder->ours =
+	    holder->broken && owner != NULL && strcmp(owner + 1, redis->settings->token) == 0;
+}
+
 static void
 complete_place(struct redis_store *redis, struct store_answer *answer)
 {
@@ -247,8 +256,10 @@ on_request_answer(struct redis_store *redis, const struct reply *reply)
 		redis->clock_at = clock_now();
 	}
 	redis->phase = PHASE_IDLE;
-	if (answer.outcome == OUTCOME_HELD)
+	if (answer.outcome == OUTCOME_HELD) {
+		recognise(redis, &answer.holder);
 		complete_place(redis, &answer);
+	}
 	if (!complete && ++redis->late < 3) {
 		/* The server's clock was set, or the request was long on its way: still wanted. */
 		send_request(redis);

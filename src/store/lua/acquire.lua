@@ -108,7 +108,8 @@ end
 
 -- Ours already. A number that was drawn and may not have reached us is given again, but not where
 -- others may have come after us and run with a higher one.
-local function confirm(slot)
+local function confirm(expiry)
+	local slot = expiry and expiry % 1 * 1024 or 0
 	local record = record_of(token)
 	local fence = record and string.match(record, '\nfence=(%d+)')
 	if asks and (not fence or not is_exclusive() or tonumber(fence) < tonumber(ARGV[4])) or not fence then
@@ -124,10 +125,16 @@ local function confirm(slot)
 		redis.call('PEXPIRE', KEYS[3], month)
 	end
 	redis.call('ZREM', KEYS[4], token)
+	local ttl = tonumber(ARGV[2])
+	local shortened = ttl < (expiry and expiry - now_ms or redis.call('PTTL', KEYS[1]))
 	if is_exclusive() then
-		redis.call('PEXPIRE', KEYS[1], ARGV[2])
+		redis.call('PEXPIRE', KEYS[1], ttl)
 	else
-		write_member(token, slot, tonumber(ARGV[2]))
+		write_member(token, slot, ttl)
+	end
+	if shortened then
+		-- A claim was longer than the lease: who is first in line must not sleep until its end.
+		pcall(serve, nil, true)
 	end
 	return {'OWNED', fence, now_text, slot}
 end
@@ -181,7 +188,7 @@ end
 
 local expiry = membership()
 if mode ~= 'look' and (expiry or (kind == 'exclusive' and value == token)) then
-	return confirm(expiry and expiry % 1 * 1024 or 0)
+	return confirm(expiry)
 end
 if not asks then
 	return kind == 'free' and {'FREE', 0, now_text} or describe('BUSY')
@@ -189,6 +196,11 @@ end
 
 -- Nobody overtakes who has come before, and he is served first.
 local ticket = mode == 'wait' and ARGV[9] ~= '0' and ARGV[9]
+if mode == 'wait' and not ticket then
+	-- The first answer may have been lost.
+	local score = redis.call('ZSCORE', KEYS[4], token)
+	ticket = score and string.format('%.0f', score)
+end
 local hears = ticket and stand_in_line(ticket)
 local waiting = redis.call('ZCARD', KEYS[4]) > 0
 if waiting and serve(token, false) or (not ticket and redis.call('ZCARD', KEYS[4]) == 0 and has_room(wanted)) then

@@ -35,7 +35,7 @@ if kind == 'shared' or kind == 'slots' then
 			if redis.call('ZCARD', KEYS[5]) == 0 then
 				redis.call('DEL', KEYS[1])
 			end
-			hand_on(redis.call('ZCARD', KEYS[5]) == 0)
+			hand_on(true)
 			return 1
 		end
 	end

@@ -200,8 +200,8 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 		lock->ghost_until =
 		    instant_plus(answer->sent_at, lease_request_limit(&lock->settings.terms));
 	}
-	if (answer->outcome == OUTCOME_DENIED || (!lock->contacted && !lock->in_doubt) ||
-	    (!lock->contacted && refused)) {
+	if (answer->outcome == OUTCOME_DENIED || answer->for_good ||
+	    (!lock->contacted && !lock->in_doubt) || (!lock->contacted && refused)) {
 		leave(lock, answer->outcome, leave_limit(lock), now);
 		return;
 	}

@@ -94,6 +94,7 @@ struct store_answer {
 	struct instant received_at; /* when the outcome was known */
 	char fence[24];             /* acquire, OK: decimal */
 	bool gone;                  /* LOST: nobody has the key; else another has */
+	bool for_good;              /* REFUSED: another try would be refused as well */
 	int slot;                   /* acquire, OK: which of the slots */
 	struct holder holder;       /* HELD */
 	struct place place;         /* HELD */

@@ -188,6 +188,7 @@ static void
 tell_slots(const struct reply *reply, struct store_answer *answer)
 {
 	answer->outcome = OUTCOME_REFUSED;
+	answer->for_good = true;
 	problem_set(&answer->problem,
 	    "it has %" PRId64 " slots there: all who use it must give the same --slots",
 	    reply->items[1]->integer);

@@ -86,8 +86,8 @@ run = @
 endif
 
 sources := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-# queue.lua is no script: others include it.
-included_scripts = src/store/lua/queue.lua
+# These are no scripts: others include them.
+included_scripts = src/store/lua/queue.lua src/store/lua/describe.lua
 scripts := $(sort $(filter-out $(included_scripts),$(wildcard src/store/lua/*.lua)))
 tool_sources := $(wildcard tests/tools/*.c)
 unit_sources := $(wildcard tests/unit/*_test.c)

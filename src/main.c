@@ -11,7 +11,9 @@
  *                    gives each its value), options_parts.h (command_line.c, environment.c,
  *                    config_file.c, operands.c, actions.c: what goes with what), config.h (the text
  *                    of a config file), password.h (which of several), help.h
- *   view/            view.h (--status, --list, --break)
+ *   view/            view.h (--status, --list, --break), look.h (asking about one lock), sight.h
+ *                    (what the answers show), picture.h (how it is printed), slice.h, text.h,
+ *                    glob.h, visit.h (to a server)
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
@@ -25,7 +27,7 @@
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
- *                    an answer means), lua/, none.h (no server)
+ *                    an answer means), redis_query.h (for view/), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
  *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)

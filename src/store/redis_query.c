@@ -4,7 +4,10 @@
 #include "store/redis_query.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "lua_scripts.h"
 #include "store/redis_answer.h"
 
 #define UNASKED "the server answers what was not asked"
@@ -144,17 +147,28 @@ redis_query_open(struct redis_query *query, int64_t limit_ns)
 }
 
 void
-redis_query_ask(struct redis_query *query, int argc, const char *const *argv, int64_t limit_ns)
+redis_query_ask(struct redis_query *query, enum redis_query_script script, size_t key_count,
+    size_t word_count, const char *const *words, int64_t limit_ns)
 {
+	static const char *const scripts[] = {
+	    [QUERY_STATUS] = lua_status,
+	    [QUERY_LIST] = lua_list,
+	    [QUERY_BREAK] = lua_break,
+	};
+	const char *argv[3 + QUERY_MAX_WORDS] = {"EVAL", scripts[script]};
+	char count[24];
 	struct problem why;
 	if (link_has_unread(&query->link)) {
 		problem_set(&why, UNASKED);
 		fail(query, OUTCOME_REFUSED, &why);
 		return;
 	}
+	snprintf(count, sizeof count, "%zu", key_count);
+	argv[2] = count;
+	memcpy(argv + 3, words, word_count * sizeof *words);
 	query->phase = QUERY_ASKED;
 	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
-	link_append(&query->link, argc, argv);
+	link_append(&query->link, (int)word_count + 3, argv);
 	if (!link_flush(&query->link)) {
 		problem_set_errno(&why, "cannot write a request", ENOMEM);
 		fail(query, OUTCOME_UNREACHABLE, &why);

@@ -10,6 +10,7 @@
 #ifndef DLOCK_STORE_REDIS_QUERY_H
 #define DLOCK_STORE_REDIS_QUERY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/loop.h"
@@ -59,10 +60,20 @@ redis_query_init(struct redis_query *query, struct loop *loop, const struct url 
 void
 redis_query_open(struct redis_query *query, int64_t limit_ns);
 
-/* Sends one command, when the last one has been answered: answered or failed follows within
- * `limit_ns`. The arguments are plain strings. */
+/* Keys and arguments of one script together. */
+#define QUERY_MAX_WORDS 16
+
+enum redis_query_script {
+	QUERY_STATUS,
+	QUERY_LIST,
+	QUERY_BREAK,
+};
+
+/* Asks that script, when the last one has been answered: answered or failed follows within
+ * `limit_ns`. `words`, plain strings, are its `key_count` keys and then its arguments. */
 void
-redis_query_ask(struct redis_query *query, int argc, const char *const *argv, int64_t limit_ns);
+redis_query_ask(struct redis_query *query, enum redis_query_script script, size_t key_count,
+    size_t word_count, const char *const *words, int64_t limit_ns);
 
 /* The server's time at which a script that is sent now, and was given that limit, is not wanted
  * any more: one that acts compares it with its clock, so that a request which was held up on its

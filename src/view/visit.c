@@ -1,0 +1,148 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "view/visit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "exits.h"
+
+static void
+on_ready(void *context)
+{
+	struct visit *visit = context;
+	visit->outcome = OUTCOME_OK;
+	visit->is_over = true;
+}
+
+static void
+on_answered(void *context, const struct reply *reply)
+{
+	struct visit *visit = context;
+	visit->is_over = true;
+	visit->outcome = OUTCOME_OK;
+	if (visit->take(visit->context, reply))
+		return;
+	visit->outcome = OUTCOME_UNKNOWN;
+	problem_set(&visit->problem, "the server's answer makes no sense");
+}
+
+static void
+on_failed(void *context, enum outcome outcome, const struct problem *why)
+{
+	struct visit *visit = context;
+	visit->is_over = true;
+	visit->outcome = outcome;
+	visit->problem = *why;
+}
+
+/* A helper that is asked for a password ends what it has started when this process has ended. */
+static void
+on_signals(void *context, short revents)
+{
+	struct visit *visit = context;
+	int number, code, sender;
+	(void)revents;
+	while (signals_read(visit->settings->signals, &number, &code, &sender)) {
+		if (!signals_ends_waiter(number))
+			continue;
+		redis_query_close(&visit->query);
+		signals_die_of(number);
+	}
+}
+
+static bool
+wait_for_end(struct visit *visit)
+{
+	while (!visit->is_over) {
+		if (loop_run_once(visit->settings->loop) == 0)
+			continue;
+		problem_set_errno(&visit->problem, "cannot wait", errno);
+		visit->problem.is_system = true;
+		visit->outcome = OUTCOME_UNKNOWN;
+		return false;
+	}
+	return visit->outcome == OUTCOME_OK;
+}
+
+bool
+visit_begin(struct visit *visit, const struct view_settings *settings)
+{
+	static const struct redis_query_events events = {
+	    .ready = on_ready,
+	    .answered = on_answered,
+	    .failed = on_failed,
+	};
+	visit->settings = settings;
+	visit->is_over = false;
+	visit->signals = (struct watch){.fd = settings->signals->fd,
+	    .events = POLLIN,
+	    .ready = on_signals,
+	    .context = visit};
+	loop_watch(settings->loop, &visit->signals);
+	redis_query_init(&visit->query, settings->loop, settings->url, settings->secret, &events,
+	    visit);
+	redis_query_open(&visit->query, settings->connect_limit_ns);
+	return wait_for_end(visit);
+}
+
+bool
+visit_ask(struct visit *visit, const struct question *question,
+    bool (*take)(void *context, const struct reply *reply), void *context)
+{
+	visit->is_over = false;
+	visit->take = take;
+	visit->context = context;
+	redis_query_ask(&visit->query, question->script, question->key_count, question->word_count,
+	    question->words, visit->settings->answer_limit_ns);
+	return wait_for_end(visit);
+}
+
+int
+visit_explain(const struct visit *visit, const char *action)
+{
+	const struct problem *problem = &visit->problem;
+	message_error("cannot %s at %s: %s", action, visit->settings->server, problem->text);
+	if (visit->outcome == OUTCOME_DENIED)
+		return EXIT_DENIED;
+	if (problem->is_setting)
+		return EXIT_CONFIG;
+	return problem->is_system ? EXIT_SYSTEM : EXIT_UNREACHABLE;
+}
+
+void
+visit_end(struct visit *visit)
+{
+	redis_query_free(&visit->query);
+	loop_unwatch(visit->settings->loop, &visit->signals);
+}
+
+int
+visit_print(const struct view_settings *settings, const struct text *text)
+{
+	const char *at = text->bytes;
+	size_t left = text->used;
+	if (text->failed) {
+		message_error("cannot make the report: %s", strerror(ENOMEM));
+		return EXIT_SYSTEM;
+	}
+	signals_restore(settings->signals);
+	while (left > 0) {
+		ssize_t written = write(STDOUT_FILENO, at, left);
+		if (written < 0 && errno == EAGAIN) {
+			struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
+			poll(&room, 1, -1);
+		} else if (written < 0 && errno != EINTR) {
+			message_error("cannot write to stdout: %s", strerror(errno));
+			return EXIT_SYSTEM;
+		} else if (written > 0) {
+			at += written;
+			left -= (size_t)written;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* A visit to a server: connects, asks one thing after the other, waits for each answer, and leaves.
+ * Who calls is held up meanwhile, but a signal that ends a process by default is obeyed at once. */
+#ifndef DLOCK_VIEW_VISIT_H
+#define DLOCK_VIEW_VISIT_H
+
+#include "store/redis_query.h"
+#include "view/text.h"
+#include "view/view.h"
+
+struct visit {
+	const struct view_settings *settings;
+	struct redis_query query;
+	struct watch signals;
+	bool is_over; /* what was begun last */
+	bool (*take)(void *context, const struct reply *reply);
+	void *context;
+	/* When something has failed. */
+	enum outcome outcome;
+	struct problem problem;
+};
+
+/* Connects and logs in. False: visit_explain says why. To be followed by visit_end. */
+bool
+visit_begin(struct visit *visit, const struct view_settings *settings);
+
+/* A script to be asked: its keys, then its arguments. */
+struct question {
+	enum redis_query_script script;
+	size_t key_count, word_count;
+	const char *words[QUERY_MAX_WORDS];
+};
+
+/* Asks; `take` gets the answer, and says whether it makes sense. False: as above. */
+bool
+visit_ask(struct visit *visit, const struct question *question,
+    bool (*take)(void *context, const struct reply *reply), void *context);
+
+/* The failure as that of what was to be done ("look at 'nightly'"), and dlock's exit status for it.
+ */
+int
+visit_explain(const struct visit *visit, const char *action);
+
+void
+visit_end(struct visit *visit);
+
+/* Writes to stdout, with signals as dlock was started with: after visit_end. 0, or 71 when that
+ * cannot be done, which is said; or the process dies of PIPE, or of what comes while a pipe is
+ * full. */
+int
+visit_print(const struct view_settings *settings, const struct text *text);
+
+#endif

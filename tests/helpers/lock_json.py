@@ -16,7 +16,7 @@ TYPES = {"string": str, "number": int, "array": list, "object": dict, "null": ty
 def read_manual(path):
     """The three lists of the section: of a lock, of a holder or waiter, of --break."""
     text = open(path, encoding="utf-8").read()
-    section = re.search(r"^\.Sh JSON\n(.*?)^\.Sh ", text, re.S | re.M).group(1)
+    section = re.search(r"^\.Ss JSON\n(.*?)^\.Sh ", text, re.S | re.M).group(1)
     lists = []
     for block in re.findall(r"^\.Bl (.*?)^\.El", section, re.S | re.M):
         items = re.findall(r"^\.It Li (\w+) No \((.*)\)$", block, re.M)

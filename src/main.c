@@ -48,7 +48,6 @@
 #include "job/asking.h"
 #include "job/job.h"
 #include "run/descriptors.h"
-#include "run/password.h"
 #include "store/redis.h"
 #include "view/view.h"
 
@@ -64,8 +63,7 @@ struct run {
 	char mode[sizeof((struct identity *)NULL)->mode];
 	struct report report;
 	char server[1024];
-	struct kept_secret kept; /* the password, one of the two */
-	struct password password;
+	struct password_place password;
 	struct redis_settings redis;
 	struct job_settings settings;
 	struct signals signals;
@@ -153,29 +151,10 @@ seed_from_token(const char *token)
 	return seed;
 }
 
-/* The source of the password; NULL for none. 0, or -1 and errno. */
 static int
-set_up_password(struct run *run, struct secret_source **source)
+open_password(struct run *run, struct secret_source **source)
 {
-	struct options *options = &run->options;
-	*source = NULL;
-	if (password_keep(options, &run->kept) != 0)
-		return -1;
-	switch (options->password_from) {
-	case PASSWORD_NONE:
-		return 0;
-	case PASSWORD_IN_URL:
-	case PASSWORD_IN_VARIABLE:
-		*source = &run->kept.source;
-		return 0;
-	case PASSWORD_IN_FILE:
-	case PASSWORD_BY_COMMAND:
-		break;
-	}
-	bool in_file = options->password_from == PASSWORD_IN_FILE;
-	*source = &run->password.source;
-	return password_init(&run->password, &run->loop, &run->signals,
-	    in_file ? options->password_file : NULL, in_file ? NULL : options->password_command);
+	return password_open(&run->password, &run->options, &run->loop, &run->signals, source);
 }
 
 static bool
@@ -277,7 +256,7 @@ run_command(struct run *run)
 	if (loop_open(&run->loop) != 0)
 		return report_system_error(run, "make a timer");
 	struct secret_source *secret;
-	if (set_up_password(run, &secret) != 0)
+	if (open_password(run, &secret) != 0)
 		return report_system_error(run, "keep the password");
 	run->redis = (struct redis_settings){
 	    .url = &options->url,
@@ -350,7 +329,7 @@ view_locks(struct run *run, enum options_result what)
 	url_print(&options->url, run->server, sizeof run->server);
 	if (loop_open(&run->loop) != 0)
 		return system_error("make a timer");
-	if (set_up_password(run, &secret) != 0)
+	if (open_password(run, &secret) != 0)
 		return system_error("keep the password");
 	const struct view_settings settings = {
 	    .loop = &run->loop,

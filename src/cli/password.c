@@ -102,3 +102,27 @@ password_keep(struct options *options, struct kept_secret *kept)
 	}
 	return status;
 }
+
+int
+password_open(struct password_place *place, struct options *options, struct loop *loop,
+    struct signals *signals, struct secret_source **source)
+{
+	*source = NULL;
+	if (password_keep(options, &place->kept) != 0)
+		return -1;
+	switch (options->password_from) {
+	case PASSWORD_NONE:
+		return 0;
+	case PASSWORD_IN_URL:
+	case PASSWORD_IN_VARIABLE:
+		*source = &place->kept.source;
+		return 0;
+	case PASSWORD_IN_FILE:
+	case PASSWORD_BY_COMMAND:
+		break;
+	}
+	bool in_file = options->password_from == PASSWORD_IN_FILE;
+	*source = &place->asked.source;
+	return password_init(&place->asked, loop, signals, in_file ? options->password_file : NULL,
+	    in_file ? NULL : options->password_command);
+}

@@ -14,6 +14,7 @@
 
 #include "base/secret.h"
 #include "cli/options.h"
+#include "run/password.h"
 
 /* After the command line: does it name one at most? */
 bool
@@ -28,5 +29,17 @@ password_choose(struct options *options, struct problem *problem);
  * to see it, nor who looks at /proc/PID/environ. 0, or -1 and errno. */
 int
 password_keep(struct options *options, struct kept_secret *kept);
+
+/* What is behind a source: one of the two. */
+struct password_place {
+	struct kept_secret kept;
+	struct password asked;
+};
+
+/* *source: where to ask for the password, NULL: there is none. It is in `place`, and uses loop and
+ * signals. password_keep is done. 0, or -1 and errno. */
+int
+password_open(struct password_place *place, struct options *options, struct loop *loop,
+    struct signals *signals, struct secret_source **source);
 
 #endif

@@ -93,6 +93,49 @@ setup() {
 	run -75 dlock --config conf -n -w 50ms job true
 }
 
+# mode_of OPTION...: what stands at the key while dlock runs with ./conf and these.
+mode_of() {
+	run -0 dlock --config conf "$@" job sh -c 'value=$(redis-cli -s "$REDIS_SOCK" GET lock:job)
+		[ "$value" != "$DLOCK_TOKEN" ] || value=exclusive; echo "$value"'
+}
+
+@test "-x, -s and --slots set the same: one of them overrules all in the file" {
+	conf 'slots = 3'
+	mode_of
+	assert_output 'dlock!slots:3'
+	mode_of --slots 2
+	assert_output 'dlock!slots:2'
+	mode_of -s
+	assert_output 'dlock!shared'
+	mode_of -e
+	assert_output exclusive
+	conf 'shared'
+	mode_of
+	assert_output 'dlock!shared'
+	mode_of -x
+	assert_output exclusive
+	mode_of --slots 2
+	assert_output 'dlock!slots:2'
+	conf 'shared = no'
+	mode_of
+	assert_output exclusive
+	conf 'exclusive'
+	mode_of -s
+	assert_output 'dlock!shared'
+}
+
+@test "max-waiters and the wait are each for itself, in the file and on the line" {
+	redis SET lock:job x PX 60000
+	conf 'max-waiters = 0'
+	run -75 timeout 10 "$DLOCK" --config conf job true
+	run -75 timeout 10 "$DLOCK" --config conf -w 1m job true
+	run -124 timeout 0.5 "$DLOCK" --config conf --max-waiters 5 job true
+	conf 'max-waiters = 5' 'watch' 'wait = 50ms'
+	run -75 timeout 10 "$DLOCK" --config conf job true
+	run -124 timeout 0.5 "$DLOCK" --config conf -w 1m job true
+	run -75 timeout 10 "$DLOCK" --config conf --max-waiters 0 -w 1m job true
+}
+
 @test "a switch of the file and another of the command line live together" {
 	conf 'quiet'
 	redis SET lock:job x PX 60000

@@ -116,3 +116,77 @@ taken() {
 	assert_output y:job
 	taken --nonb
 }
+
+# mode_of OPTION...: what stands at the key while dlock runs with these, and DLOCK_SLOT.
+mode_of() {
+	run -0 dlock "$@" job sh -c 'value=$(redis-cli -s "$REDIS_SOCK" GET lock:job)
+		[ "$value" != "$DLOCK_TOKEN" ] || value=exclusive
+		echo "$value ${DLOCK_SLOT-none}"'
+}
+
+@test "exclusive, shared and slots, by each of their names; the last of those on the line counts" {
+	local option
+	for option in '' -x -e --exclusive '-s -x' '--slots 3 -e' -sx '--shared --exclusive'; do
+		# shellcheck disable=SC2086 # words
+		mode_of $option
+		assert_output 'exclusive none'
+	done
+	for option in -s --shared --shar '-x -s' -xs '-s --shared'; do
+		# shellcheck disable=SC2086
+		mode_of $option
+		assert_output 'dlock!shared none'
+	done
+	for option in '--slots 3' --slots=3 '-x --slots 3' '--slots 1000 --slots 3'; do
+		# shellcheck disable=SC2086
+		mode_of $option
+		assert_output 'dlock!slots:3 0'
+	done
+	mode_of --slots 1
+	assert_output 'dlock!slots:1 0'
+	mode_of --slots 1000
+	assert_output 'dlock!slots:1000 0'
+}
+
+@test "a DLOCK_SLOT of somebody else is not passed on as ours" {
+	DLOCK_SLOT=7 mode_of
+	assert_output 'exclusive none'
+	DLOCK_SLOT=7 mode_of -s
+	assert_output 'dlock!shared none'
+	run -0 env DLOCK_SLOT=7 "$DLOCK" --slots 2 job "$DLOCK" other sh -c 'echo "${DLOCK_SLOT-none}"'
+	assert_output none
+}
+
+@test "--max-waiters N: a conflict at once behind N others; 0 means -n" {
+	taken --max-waiters 0
+	taken --max-waiters 1000000
+	taken --max-waiters 0 -w 1m
+	start_dlock job sleep 60
+	wait_until 2s running "$OUTER"
+	run -75 timeout 10 "$DLOCK" --max-waiters 0 job true
+	assert_output --partial "'job' is held by"
+	run -75 timeout 10 "$DLOCK" --max-waiters 0 -w 1m job true
+	run -9 timeout 10 "$DLOCK" -E 9 --max-waiters 0 job true
+	# Nobody waits yet: the first may, and the second may not.
+	run -75 timeout 10 "$DLOCK" --max-waiters 1 -w 0.2 job true
+	start "$DLOCK" -w 1m job true
+	wait_until 5s in_line 1
+	run -75 timeout 10 "$DLOCK" --max-waiters 1 -w 1m job true
+	[ "$(redis ZCARD "$(queue_key_of job)")" -eq 1 ]
+	start "$DLOCK" --max-waiters 2 -w 1m job true
+	wait_until 5s in_line 2
+}
+
+queue_key_of() {
+	echo "lock:$1#queue{lock:$1}"
+}
+
+# in_line N: so many wait for the lock.
+in_line() {
+	[ "$(redis ZCARD "$(queue_key_of job)")" -eq "$1" ]
+}
+
+@test "--watch is taken, with any mode" {
+	taken --watch
+	taken --watch -s
+	taken --watch --slots 2
+}

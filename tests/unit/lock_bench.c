@@ -156,15 +156,38 @@ bench_answer(struct bench *bench, enum outcome outcome)
 }
 
 void
+bench_answer_place(struct bench *bench, int64_t left_ns, struct place place)
+{
+	struct store_answer answer;
+	memset(&answer, 0, sizeof answer);
+	answer.outcome = OUTCOME_HELD;
+	answer.place = place;
+	answer.holder.left_ns = left_ns;
+	answer.holder.held_ns = -1;
+	answer.holder.known = bench->known;
+	strcpy(answer.holder.token, "another");
+	if (place.rank >= 0 && !place.told)
+		problem_set(&answer.problem, "no messages");
+	give(bench, &answer, bench->store.started_at);
+}
+
+void
 bench_answer_held(struct bench *bench, int64_t left_ns)
+{
+	bench_answer_place(bench, left_ns, (struct place){.rank = -1});
+}
+
+void
+bench_answer_broken(struct bench *bench)
 {
 	struct store_answer answer;
 	memset(&answer, 0, sizeof answer);
 	answer.outcome = OUTCOME_HELD;
 	answer.place.rank = -1;
-	answer.holder.left_ns = left_ns;
-	answer.holder.held_ns = -1;
-	strcpy(answer.holder.token, "another");
+	answer.holder.known = true;
+	answer.holder.broken = true;
+	answer.holder.ours = true;
+	strcpy(answer.holder.token, "dlock!broken:mine");
 	give(bench, &answer, bench->store.started_at);
 }
 
@@ -176,6 +199,12 @@ bench_answer_lost(struct bench *bench, bool gone)
 	answer.outcome = OUTCOME_LOST;
 	answer.gone = gone;
 	give(bench, &answer, bench->store.started_at);
+}
+
+void
+bench_wake(struct bench *bench, enum wake wake, int64_t left_ns)
+{
+	bench->store.store.events->woken(bench->store.store.context, wake, left_ns, bench->now);
 }
 
 void

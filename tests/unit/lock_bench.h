@@ -37,7 +37,8 @@ struct bench {
 	struct instant now;
 	struct fake_store store;
 	struct lock lock;
-	int told; /* how often `changed` was called */
+	bool known; /* the holder that the server tells of is a dlock */
+	int told;   /* how often `changed` was called */
 	enum lock_state told_state;
 	struct instant told_at;
 };
@@ -76,6 +77,20 @@ void
 bench_answer_lost(struct bench *bench, bool gone);
 void
 bench_answer_sent_at(struct bench *bench, enum outcome outcome, struct instant sent_at);
+
+/* HELD, by one whose key expires in left_ns, with our place in line, or whatever the store said of
+ * it.
+ */
+void
+bench_answer_place(struct bench *bench, int64_t left_ns, struct place place);
+
+/* LOOK: HELD, our own lock, broken. */
+void
+bench_answer_broken(struct bench *bench);
+
+/* A message; left_ns as in struct holder. */
+void
+bench_wake(struct bench *bench, enum wake wake, int64_t left_ns);
 
 /* The idle connection is lost. */
 void

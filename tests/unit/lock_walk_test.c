@@ -9,33 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock_bench.h"
 #include "tap.h"
+#include "walk.h"
 
 #define SCHEDULES 20000
 #define STEPS 60
-
-/* What the test knows itself, to compare with. */
-struct walk {
-	struct bench bench;
-	uint64_t random;
-	bool telling;
-	int64_t ttl_ns;
-	bool was_held;
-	bool in_doubt; /* an acquire may have been executed, and nothing has undone it */
-	bool release_wanted;
-	struct instant last_t0;
-	int total; /* requests, before the step */
-	int closed;
-	int ended_total; /* requests when it ended; -1: it has not */
-	struct instant term_at;
-};
-
-static bool
-one_in(struct walk *walk, int64_t n)
-{
-	return tap_random_below(&walk->random, n) == 0;
-}
 
 static bool
 has_ended(const struct walk *walk)
@@ -48,117 +26,6 @@ has_ended(const struct walk *walk)
  * anywhere proves nothing. */
 static int states[LOCK_FAILED + 1], losses[LOSS_UNCONFIRMED + 1], releases[RELEASE_UNCONFIRMED + 1];
 static int failures_seen[OUTCOME_UNKNOWN + 1], verbs[VERBS];
-
-/* -- steps ------------------------------------------------------------------------------------ */
-
-static int64_t
-some_time(struct walk *walk)
-{
-	switch (tap_random_below(&walk->random, 8)) {
-	case 0:
-		return 0;
-	case 1:
-		return walk->ttl_ns / 3;
-	case 2:
-		return tap_random_below(&walk->random, walk->ttl_ns);
-	case 3:
-		return one_in(walk, 8) ? tap_random_below(&walk->random, 4 * walk->ttl_ns) : 1;
-	default:
-		return tap_random_below(&walk->random, 60 * MS);
-	}
-}
-
-/* Woken when due, or late. */
-static void
-wake(struct walk *walk)
-{
-	struct bench *bench = &walk->bench;
-	struct instant due = lock_due(&bench->lock);
-	if (due.ns != INT64_MAX && due.ns > bench->now.ns)
-		bench->now = due;
-	if (one_in(walk, 4))
-		bench->now = instant_plus(bench->now, some_time(walk));
-	lock_tick(&bench->lock, bench->now);
-}
-
-static void
-answer_held(struct walk *walk)
-{
-	static const int64_t lefts[] = {-1, 0, 5 * MS, 700 * MS, 20 * S};
-	bench_answer_held(&walk->bench, lefts[tap_random_below(&walk->random, COUNT_OF(lefts))]);
-}
-
-/* Any answer that the verb can have. What was sent was sent between the start and now. */
-static void
-answer(struct walk *walk)
-{
-	static const enum outcome failures[] = {OUTCOME_UNREACHABLE, OUTCOME_REFUSED,
-	    OUTCOME_DENIED, OUTCOME_UNKNOWN, OUTCOME_UNKNOWN};
-	struct bench *bench = &walk->bench;
-	enum store_verb verb = bench->store.request.verb;
-	int64_t age = instant_between(bench->store.started_at, bench->now);
-	struct instant sent =
-	    instant_plus(bench->store.started_at, tap_random_below(&walk->random, age + 1));
-	if (one_in(walk, 2))
-		sent = bench->store.started_at;
-	/* The engine keeps this promise: nothing is sent from not_later on. */
-	bool too_late = sent.ns >= bench->store.request.not_later.ns;
-	if (too_late || one_in(walk, 3)) {
-		enum outcome outcome =
-		    failures[tap_random_below(&walk->random, COUNT_OF(failures))];
-		if (too_late)
-			outcome = OUTCOME_UNREACHABLE;
-		/* A denial ends a waiter: seldom, or no walk gets far. */
-		if (outcome == OUTCOME_DENIED && !one_in(walk, 4))
-			outcome = OUTCOME_UNREACHABLE;
-		bench_answer(bench, outcome);
-	} else if ((verb == STORE_ACQUIRE || verb == STORE_LOOK) && one_in(walk, 2)) {
-		answer_held(walk);
-	} else if (verb != STORE_ACQUIRE && one_in(walk, 6)) {
-		bench_answer_lost(bench, one_in(walk, 2));
-	} else {
-		bench_answer_sent_at(bench, OUTCOME_OK, sent);
-	}
-}
-
-static const char *
-take_step(struct walk *walk)
-{
-	struct bench *bench = &walk->bench;
-	struct lock *lock = &bench->lock;
-	int64_t limit =
-	    bench->store.request.connect_limit_ns + bench->store.request.answer_limit_ns;
-	if (bench->store.under_way &&
-	    (one_in(walk, 2) || instant_between(bench->store.started_at, bench->now) > limit)) {
-		answer(walk);
-		return "answer";
-	}
-	switch (tap_random_below(&walk->random, 13)) {
-	case 0:
-		bench->now = instant_plus(bench->now, some_time(walk));
-		return "time";
-	case 1:
-		if (!bench->store.under_way)
-			bench_disturb(bench);
-		return "disturbed";
-	case 2:
-		if (one_in(walk, 4))
-			lock_give_up(lock, bench->now);
-		return "give up";
-	case 3:
-		if ((lock_is_held(lock) || lock->state == LOCK_LOST) && one_in(walk, 3)) {
-			walk->release_wanted = true;
-			lock_release(lock, bench->now, one_in(walk, 2) ? 0 : 5 * S);
-		}
-		return "release";
-	case 4:
-		lock_confirm(lock, bench->now);
-		return "confirm";
-	default:
-		wake(walk);
-		return "wake";
-	}
-}
 
 /* -- what must hold --------------------------------------------------------------------------- */
 
@@ -174,6 +41,9 @@ check_requests(struct walk *walk, enum lock_state before)
 	case STORE_ACQUIRE:
 		/* A lost lock is never recreated, a held one not acquired again. */
 		CHECK(!walk->was_held);
+		/* With the ticket that the server gave, through whatever has happened since. */
+		CHECK_INT(store->request.ticket, walk->place.ticket);
+		CHECK(store->request.wait == (walk->bench.lock.settings.wait_ns != 0));
 		break;
 	case STORE_RENEW:
 	case STORE_TOUCH:
@@ -235,8 +105,10 @@ check_end(struct walk *walk)
 	if (!has_ended(walk))
 		return;
 	/* After FAILED nothing of ours is left, as far as can be told. */
-	if (bench->lock.state == LOCK_FAILED)
+	if (bench->lock.state == LOCK_FAILED) {
 		CHECK(!walk->in_doubt);
+		CHECK(!walk->in_line);
+	}
 	if (walk->ended_total < 0)
 		walk->ended_total = bench->store.total;
 	CHECK_INT(bench->store.total, walk->ended_total);
@@ -256,6 +128,7 @@ note_doubt(struct walk *walk, bool answered, enum store_verb verb)
 			break;
 		case OUTCOME_HELD:
 			walk->in_doubt = false;
+			walk->in_line = walk->place.rank >= 0;
 			break;
 		case OUTCOME_LOST:
 		case OUTCOME_UNREACHABLE:
@@ -265,8 +138,10 @@ note_doubt(struct walk *walk, bool answered, enum store_verb verb)
 			break;
 		}
 	}
-	if (store->total > walk->total && store->request.verb == STORE_RELEASE)
+	if (store->total > walk->total && store->request.verb == STORE_RELEASE) {
 		walk->in_doubt = false;
+		walk->in_line = false;
+	}
 	if (!store->under_way && verb == STORE_ACQUIRE && !answered && store->closed > walk->closed)
 		walk->in_doubt = true;
 }
@@ -356,7 +231,7 @@ run(uint64_t seed, bool telling)
 		walk.closed = walk.bench.store.closed;
 		walk.term_at = lease_term_at(&lock->settings.terms, lock->t0);
 		tap_note("seed %" PRIu64 ", step %d, state %d", seed, i, (int)before);
-		const char *step = take_step(&walk);
+		const char *step = walk_take_step(&walk);
 		note_doubt(&walk, strcmp(step, "answer") == 0, under_way ? verb : STORE_LOOK);
 		check_step(&walk, before, step);
 	}

@@ -138,7 +138,7 @@ take_page(void *context, const struct reply *reply)
 	}
 	const struct reply *cursor = reply->items[1], *locks = reply->items[2];
 	struct slice now = slice_of_reply(reply->items[0]);
-	if (!slice_number(&now, &now_us) || cursor->length == 0 ||
+	if (!sight_read_clock(&now, &now_us) || cursor->length == 0 ||
 	    strspn(cursor->text, "0123456789") != cursor->length ||
 	    cursor->length >= sizeof list->cursor)
 		return false;

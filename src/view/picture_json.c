@@ -78,11 +78,11 @@ add_party(struct json *json, const struct party *party)
 }
 
 static void
-add_parties(struct json *json, const char *key, const struct party *parties, size_t count)
+add_parties(struct json *json, const char *key, const struct sight *sight, size_t from, size_t to)
 {
 	json_open(json, key, '[');
-	for (size_t i = 0; i < count; i++)
-		add_party(json, &parties[i]);
+	for (size_t i = from; i < to; i++)
+		add_party(json, &sight->parties[i]);
 	json_close(json, ']');
 }
 
@@ -99,13 +99,12 @@ write_object(char *out, size_t size, const struct sight *sight, const struct pic
 	json_text(&json, "type", is_foreign ? sight->type : NULL);
 	add_number(&json, "slots", sight->slots, sight->slots > 0);
 	add_number(&json, "ttl_ms", sight->left_ms, sight->left_ms >= 0);
-	add_parties(&json, "holders", sight->parties, sight->holders);
-	add_parties(&json, "waiters", sight->parties + sight->holders,
-	    sight->count - sight->holders);
+	add_parties(&json, "holders", sight, 0, sight->holders);
+	add_parties(&json, "waiters", sight, sight->holders, sight->count);
 	if (result != NULL) {
 		json_text(&json, "result", result->word);
 		json_number(&json, "taken", result->count);
-		add_parties(&json, "taken_from", result->taken->parties, result->taken->holders);
+		add_parties(&json, "taken_from", result->taken, 0, result->taken->holders);
 	}
 	return json_end(&json);
 }

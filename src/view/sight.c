@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/values.h"
 
 #define DONE_MARKER "dlock!done:"
@@ -83,6 +84,21 @@ split_name(const char *name, enum party_role *role)
 	return name;
 }
 
+/* What is left of an expiry; -1: there is none. In nanoseconds, too, it is a number. */
+static int64_t
+read_left(int64_t ms)
+{
+	if (ms < 0)
+		return -1;
+	return ms < INT64_MAX / NS_PER_MS ? ms : INT64_MAX / NS_PER_MS;
+}
+
+bool
+sight_read_clock(const struct slice *slice, int64_t *us)
+{
+	return slice_number(slice, us) && *us > 0 && *us < SCORE_BELOW;
+}
+
 /* "1764000000123.0029296875": milliseconds, and the slot in 1024ths. */
 static bool
 read_score(const struct slice *slice, int64_t *ms, int *slot)
@@ -91,7 +107,8 @@ read_score(const struct slice *slice, int64_t *ms, int *slot)
 	char *end;
 	slice_copy(slice, digits, sizeof digits);
 	double score = strtod(digits, &end);
-	if (end == digits || *end != '\0' || !(score >= 0) || !(score < (double)SCORE_BELOW))
+	if (end == digits || digits[strspn(digits, "0123456789.")] != '\0' || *end != '\0' ||
+	    !(score >= 0) || !(score < (double)SCORE_BELOW))
 		return false;
 	*ms = (int64_t)score;
 	*slot = (int)((score - (double)*ms) * 1024);
@@ -139,7 +156,7 @@ add_holder(struct sight *sight, const struct slice *name, const struct slice *sc
 	party->left_ms = sight->left_ms;
 	if (read_score(score, &ms, &slot)) {
 		int64_t now_ms = sight->now_us / 1000;
-		party->left_ms = ms > now_ms ? ms - now_ms : 0;
+		party->left_ms = ms > now_ms ? read_left(ms - now_ms) : 0;
 		if (sight->slots > 0)
 			party->slot = slot;
 	}
@@ -258,7 +275,7 @@ add_description(struct sight *sight, const struct slice parts[7])
 	if (first) {
 		slice_copy(&parts[0], sight->type, sizeof sight->type);
 		slice_copy(&parts[1], sight->value, sizeof sight->value);
-		sight->left_ms = pttl < 0 ? -1 : pttl;
+		sight->left_ms = read_left(pttl);
 		judge_key(sight);
 	}
 	sight->held = held;
@@ -288,7 +305,7 @@ sight_add_page(struct sight *sight, const struct reply *reply)
 			return false;
 		parts[i] = slice_of_reply(reply->items[i]);
 	}
-	return slice_number(&parts[0], &sight->now_us) && add_description(sight, parts + 1);
+	return sight_read_clock(&parts[0], &sight->now_us) && add_description(sight, parts + 1);
 }
 
 bool
@@ -341,9 +358,9 @@ sight_add_break(struct sight *sight, const struct reply *reply, enum sight_resul
 		if (kinds[i] == REPLY_STRING)
 			parts[i] = slice_of_reply(reply->items[i]);
 	}
-	if (!read_result(reply->items[0], result) || !slice_number(&parts[1], &sight->now_us))
+	if (!read_result(reply->items[0], result) || !sight_read_clock(&parts[1], &sight->now_us))
 		return false;
-	sight->left_ms = reply->items[2]->integer < 0 ? -1 : reply->items[2]->integer;
+	sight->left_ms = read_left(reply->items[2]->integer);
 	*count = reply->items[3]->integer;
 	slice_copy(&parts[4], sight->type, sizeof sight->type);
 	slice_copy(&parts[5], sight->value, sizeof sight->value);

@@ -69,6 +69,10 @@ struct sight {
 	bool no_memory;
 };
 
+/* A server's clock in microseconds. One beyond the doubles of Lua is none. */
+bool
+sight_read_clock(const struct slice *slice, int64_t *us);
+
 /* An empty sight; `sight` may have been one before, or be all zero. */
 void
 sight_begin(struct sight *sight, const char *name, const char *key);

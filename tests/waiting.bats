@@ -21,7 +21,7 @@ hold() {
 	wait_until 2s running "$HOLDER"
 }
 
-# waits N: N dlocks are connected to the server (the holder counts, redis-cli does not).
+# connected N: N dlocks are connected to the server (the holder counts, redis-cli does not).
 connected() {
 	[ "$(redis CLIENT LIST | grep -c name=dlock)" -ge "$1" ]
 }

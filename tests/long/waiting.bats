@@ -26,7 +26,7 @@ setup() {
 	[ -s ran ]
 }
 
-@test "a crashed holder with the default TTL delays the next one by 30 s at most (P63 P67)" {
+@test "a crashed holder with the default TTL delays the next one by 30 s at most (P63 P64 P67)" {
 	local died
 	start_dlock job sleep 60
 	wait_until 2s running "$OUTER"

@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# SPEC.md section 5, promise 7, with many: killed waiting, killed holding, nobody stuck, order kept.
+
+load helpers/common
+load helpers/line
+
+setup_file() { start_redis; }
+teardown_file() { stop_redis; }
+setup() {
+	common_setup
+	redis FLUSHALL
+	line_setup
+}
+
+@test "40 waiters, 8 killed waiting, 5 killed holding: the others have the lock in the order in which they came" {
+	crowd 40 8 5 -t 2s -k 100ms
+}
+
+@test "many at once, with -n and -w among them: no two at once, nobody is stuck, nothing is left" {
+	local i pids=()
+	for i in {1..12}; do
+		start bash -c 'for i in 1 2 3 4 5; do
+			"$DLOCK" -q -n job ./visit "n$1.$i"; [ $? -eq 0 ] || [ $? -eq 75 ] || echo "status -n" >>visits
+			"$DLOCK" -q -w 0.02 job ./visit "w$1.$i"
+			case $? in 0 | 75) ;; *) echo "status -w" >>visits ;; esac
+			"$DLOCK" -q job ./visit "l$1.$i" || echo "status $?" >>visits
+			done' - "$i" 2>>"$DLOCK_LOG"
+		pids+=("$STARTED")
+	done
+	for i in "${pids[@]}"; do
+		exit_status_of "$i" 30s
+	done
+	no_overlap
+	run ! grep status visits
+	[ "$(grep -c '^l' visits)" -eq 60 ]
+	assert_no_trace job
+}

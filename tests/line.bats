@@ -100,16 +100,17 @@ best_of() {
 
 @test "a crashed holder's lock, a foreign one, and that of --at-least: the first in the line runs within 50 ms of the expiry (R40 P57 P67)" {
 	# Three crashes and one of each other kind, at the same time.
-	local name late=() best=1000
+	local name holder late=() best=1000
 	for name in crash1 crash2 crash3; do
 		start_dlock -t 3s -k 100ms "$name" sleep 900
-		wait_until 5s running "$OUTER"
+		holder=$OUTER
+		wait_until 5s running "$holder"
 		wait_in_line "$name" "$name"
 		held "$name"
 		# Stopped first, or the one that is left would free the lock at once.
-		kill -STOP "$RUNNER" "$OUTER"
-		kill -KILL "$OUTER" "$RUNNER"
-		wait_until 2s gone "$OUTER" "$RUNNER" "$COMMAND"
+		kill -STOP "$RUNNER" "$holder"
+		kill -KILL "$holder" "$RUNNER"
+		wait_until 2s gone "$holder" "$RUNNER" "$COMMAND"
 		expects "$name"
 	done
 	dlock -t 30s --at-least 3s kept true
@@ -142,18 +143,18 @@ expects() {
 }
 
 @test "-n does not barge past a live waiter, though the key is gone" {
-	local i
-	for i in 1 2 3; do
+	local tag
+	for tag in 1 2 3; do
 		redis SET lock:job somebody PX 60000
-		wait_in_line "$i" job
+		wait_in_line "$tag" job
 		# Whether the waiter has heard of it by then, or -n finds the key gone: the waiter is first.
-		kill -STOP "${WAITER[$i]}"
-		wait_until 1s state_is T "${WAITER[$i]}"
+		kill -STOP "${WAITER[$tag]}"
+		wait_until 1s state_is T "${WAITER[$tag]}"
 		redis DEL lock:job
 		run -75 dlock -n job touch barged
 		[ ! -e barged ]
-		kill -CONT "${WAITER[$i]}"
-		all_end "$i"
+		kill -CONT "${WAITER[$tag]}"
+		all_end "$tag"
 	done
 	assert_order 1 2 3
 	assert_no_trace job
@@ -250,7 +251,7 @@ expects() {
 
 @test "a wait that is over just when the lock is handed over: the next one has it at once" {
 	local i
-	for i in {0..7}; do
+	for i in 0 2 4 6 8; do
 		hold job
 		enter_line limited -w 0.25 job
 		wait_until 2s in_line job 1
@@ -261,7 +262,7 @@ expects() {
 		[ "$STATUS" -eq 0 ] || [ "$STATUS" -eq 75 ]
 		all_end "next$i"
 		assert_between 0 1000 "$(started_after "next$i")" "milliseconds to the next one"
-		no_overlap
+		nothing_wrong
 		assert_no_trace job
 	done
 }

@@ -123,8 +123,9 @@ assert_order() {
 		fail "wanted: $*"$'\n'"was:    $(cut -d' ' -f1 visits | xargs)"
 }
 
-no_overlap() {
-	[ -s visits ] && ! grep overlap visits >&2
+# nothing_wrong: what the visitors have written says so, and that there were any.
+nothing_wrong() {
+	[ -s visits ] && ! grep -E 'overlap|status' visits >&2
 }
 
 # assert_no_trace NAME: of a lock that nobody has and nobody wants only the fencing number is left,
@@ -154,12 +155,13 @@ connections_are() {
 	[ "$(connections)" -eq "$1" ]
 }
 
-subscribers() {
-	redis CLIENT LIST TYPE pubsub | grep -c . || true
-}
-
-subscribers_are() {
-	[ "$(subscribers)" -eq "$1" ]
+# listening NAME N: so many of those in the line can be reached by a message.
+listening() {
+	local token channels=() count
+	for token in $(redis ZRANGE "$(queue_key_of "$1")" 0 -1); do
+		channels+=("$(queue_key_of "$1"):$token")
+	done
+	[ "${#channels[@]}" -ge "$2" ] && [ "$(redis PUBSUB NUMSUB "${channels[@]}" | grep -cx 1)" -eq "$2" ]
 }
 
 # monitor FILE: all that the server is told goes to FILE from now on.

@@ -137,3 +137,32 @@ setup() {
 	assert_order "${order[@]}"
 	assert_no_trace job
 }
+
+@test "a server that stands still for 8 s while they wait: each keeps its place" {
+	local tag
+	hold job
+	for tag in 1 2 3; do
+		wait_in_line "$tag" job
+	done
+	kill -STOP "$REDIS_PID"
+	sleep 8 # all of them ask in that time
+	kill -CONT "$REDIS_PID"
+	wait_until 3s listening job 3
+	let_go
+	exit_status_of "$HOLDER"
+	[ "$STATUS" -eq 0 ]
+	all_end
+	assert_order 1 2 3
+	assert_no_trace job
+}
+
+@test "a waiter who is told of its turn, behind a holder who may not use channels: nobody is stuck" {
+	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
+	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT hold job
+	wait_in_line 1 job
+	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT wait_in_line 2 job
+	wait_in_line 3 job
+	let_go
+	ALL_END_LIMIT=40s all_end
+	assert_no_trace job
+}

@@ -48,6 +48,7 @@ members_key_of() {
 # waits for a reader.
 make_gate() {
 	local fd
+	rm -f "gate.$1"
 	mkfifo "gate.$1"
 	exec {fd}<>"gate.$1"
 	printf -v "GATE_$1" %s "$fd"

@@ -133,10 +133,6 @@ three_in_line() {
 	assert_no_trace job
 }
 
-waited_since() {
-	[ "$(elapsed_ms "$1")" -ge "$2" ]
-}
-
 @test "a user who may not use channels: queued, in order, one warning each, and the lock is let go (R31)" {
 	local tag
 	start_redis

@@ -158,6 +158,7 @@ lock_tick_waiting(struct lock *lock, struct instant now)
 		lock_end_try(lock, now);
 		return;
 	}
-	lock->follow = lock->place.rank == 0 && !lock->woken;
+	/* A server in trouble is to get as few commands as will do. */
+	lock->follow = lock->place.rank == 0 && !lock->woken && lock->failures == 0;
 	lock_try_acquire(lock, now);
 }

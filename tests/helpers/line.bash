@@ -124,6 +124,11 @@ assert_order() {
 		fail "wanted: $*"$'\n'"was:    $(cut -d' ' -f1 visits | xargs)"
 }
 
+# waited_since BOOTTIME MS: for poll_for.
+waited_since() {
+	[ "$(elapsed_ms "$1")" -ge "$2" ]
+}
+
 # nothing_wrong: what the visitors have written says so, and that there were any.
 nothing_wrong() {
 	[ -s visits ] && ! grep -E 'overlap|status' visits >&2

@@ -46,20 +46,18 @@ setup() {
 	monitor said
 	hold job
 	wait_in_line 1 job
-	wait_in_line 2 -w 0.2 job
+	wait_in_line 2 job
 	wait_in_line 3 job
 	wait_in_line 4 job
-	wait_in_line 5 job
 	run -75 dlock -n job true
+	run -75 dlock -w 0.3 job true
+	kill -TERM "${WAITER[2]}"
 	exit_status_of "${WAITER[2]}"
-	[ "$STATUS" -eq 75 ]
-	kill -TERM "${WAITER[3]}"
-	exit_status_of "${WAITER[3]}"
-	kill -KILL "${WAITER[4]}"
+	kill -KILL "${WAITER[3]}"
 	redis CLIENT KILL TYPE pubsub
 	wait_until 2s listening job 2
 	let_go
-	all_end 1 5
+	all_end 1 4
 	dlock --at-least 50ms -t 3s job true
 	dlock job true
 	end_monitor said

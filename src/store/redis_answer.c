@@ -190,8 +190,9 @@ tell_slots(const struct reply *reply, struct store_answer *answer)
 	answer->outcome = OUTCOME_REFUSED;
 	answer->for_good = true;
 	problem_set(&answer->problem,
-	    "it has %" PRId64 " slots there: all who use it must give the same --slots",
-	    reply->items[1]->integer);
+	    "it has %" PRId64 " slots there, not %" PRId64
+	    ": all who use it must give the same --slots",
+	    reply->items[1]->integer, reply->items[3]->integer);
 }
 
 /* Each verb has its own words; another one is no answer to it. */
@@ -214,8 +215,8 @@ read_word(const struct reply *reply, enum store_verb verb, int64_t server_us,
 		return read_holder(reply, server_us, &answer->holder) &&
 		    read_place(reply, &answer->place);
 	}
-	if (verb == STORE_ACQUIRE && is_word(word, "SLOTS") &&
-	    reply->items[1]->kind == REPLY_INTEGER) {
+	if (verb == STORE_ACQUIRE && is_word(word, "SLOTS") && reply->count == 4 &&
+	    reply->items[1]->kind == REPLY_INTEGER && reply->items[3]->kind == REPLY_INTEGER) {
 		tell_slots(reply, answer);
 		return true;
 	}

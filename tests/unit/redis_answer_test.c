@@ -241,8 +241,10 @@ static const struct acquire_row garbled[] = {
     {"['BUSY' :1200 " NOW " '" TOKEN "' '' :0 'x' :0]", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
     {"['BUSY' :1200 " NOW " '" TOKEN "' '' :0 '1' 'x']", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
     {"['FULL' :1200 " NOW " '" TOKEN "' '' :-1 '0' :0]", STORE_LOOK, OUTCOME_UNKNOWN, false, ""},
-    {"['SLOTS' '3' " NOW "]", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
-    {"['SLOTS' :3 " NOW "]", STORE_TOUCH, OUTCOME_UNKNOWN, false, ""},
+    {"['SLOTS' '3' " NOW " :2]", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
+    {"['SLOTS' :3 " NOW " '2']", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
+    {"['SLOTS' :3 " NOW "]", STORE_ACQUIRE, OUTCOME_UNKNOWN, false, ""},
+    {"['SLOTS' :3 " NOW " :2]", STORE_TOUCH, OUTCOME_UNKNOWN, false, ""},
 };
 
 static void

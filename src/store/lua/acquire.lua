@@ -12,7 +12,7 @@
 -- {BUSY, ms until there may be room, now, who holds it, the record of who that is,
 --  rank in line (-1: not in it), ticket, 1 if messages reach us}
 -- {FULL, ...}                  as BUSY: so many wait already
--- {SLOTS, N, now}              the lock has another number of slots
+-- {SLOTS, N, now, M}           the lock has N slots, and we say M
 -- {FREE, 0, now}               look and touch take nothing
 -- {LATE, 0, now}               a request of a client that has given up: it takes nothing
 --
@@ -36,7 +36,7 @@ if kind == 'error' then
 	return value
 end
 if asks and kind == 'slots' and string.find(wanted, '^slots:') and value ~= 'dlock!' .. wanted then
-	return {'SLOTS', tonumber(string.match(value, '%d+')), now_text}
+	return {'SLOTS', tonumber(string.match(value, '%d+')), now_text, tonumber(string.match(wanted, '%d+'))}
 end
 
 -- Beside the lock itself: what is known of the holder, thirty days at most.
@@ -132,6 +132,7 @@ local function confirm(expiry)
 	else
 		write_member(token, slot, ttl)
 	end
+	forget_the_dead()
 	if shortened then
 		-- A claim was longer than the lease: who is first in line must not sleep until its end.
 		pcall(serve, nil, true)

@@ -27,6 +27,8 @@ reply(struct job *job, const struct asker *asker, enum inquiry_verdict verdict, 
 	snprintf(answer.key, sizeof answer.key, "%s", welcome ? settings->key : "");
 	snprintf(answer.token, sizeof answer.token, "%s", welcome ? settings->token : "");
 	snprintf(answer.fence, sizeof answer.fence, "%s", welcome ? job->lock.fence : "");
+	if (welcome && settings->lock.mode == MODE_SLOTS)
+		snprintf(answer.slot, sizeof answer.slot, "%d", job->lock.slot);
 	inquiry_reply(&asker->peer, &asker->question, &answer);
 }
 

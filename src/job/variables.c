@@ -10,7 +10,7 @@
 int
 variables_prepare(struct job *job)
 {
-	static char held[HELD_SIZE], slot[16];
+	static char held[HELD_SIZE], own_slot[16];
 	const struct job_settings *settings = job->settings;
 	struct held_entry own = {.runner = getpid(),
 	    .started_cs = ms_from_ns(job->started_at.ns) / 10};
@@ -18,9 +18,14 @@ variables_prepare(struct job *job)
 	snprintf(own.token, sizeof own.token, "%s", settings->token);
 	snprintf(own.key, sizeof own.key, "%s", settings->key);
 	held_write(&job->above, &own, held); /* not too deep: ancestors_read */
-	snprintf(slot, sizeof slot, "%d", job->lock.slot);
+	snprintf(own_slot, sizeof own_slot, "%d", job->lock.slot);
 	bool locked = job->cover != COVER_NONE;
 	bool own_lock = job->cover == COVER_LOCK;
+	const char *slot = NULL;
+	if (own_lock && settings->lock.mode == MODE_SLOTS)
+		slot = own_slot;
+	else if (job->cover == COVER_ANCESTOR && job->under.slot[0] != '\0')
+		slot = job->under.slot;
 	/* Inherited ones speak of another lock, or of none: they are replaced or removed. */
 	const struct spawn_variable variables[] = {
 	    {"DLOCK_NAME",
@@ -30,7 +35,7 @@ variables_prepare(struct job *job)
 	    {"DLOCK_KEY", locked ? settings->key : NULL},
 	    {"DLOCK_TOKEN", locked ? settings->token : NULL},
 	    {"DLOCK_FENCE", locked ? job->lock.fence : NULL},
-	    {"DLOCK_SLOT", own_lock && settings->lock.mode == MODE_SLOTS ? slot : NULL},
+	    {"DLOCK_SLOT", slot},
 	    {"DLOCK_HELD",
 		own_lock     ? held
 		    : locked ? getenv("DLOCK_HELD")

@@ -250,6 +250,7 @@ read_answer(const struct asking *asking, struct inquiry_answer *answer)
 			continue;
 		answer->token[sizeof answer->token - 1] = '\0';
 		answer->fence[sizeof answer->fence - 1] = '\0';
+		answer->slot[sizeof answer->slot - 1] = '\0';
 		answer->name[sizeof answer->name - 1] = '\0';
 		answer->key[sizeof answer->key - 1] = '\0';
 		answer->reason[sizeof answer->reason - 1] = '\0';

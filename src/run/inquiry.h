@@ -23,7 +23,7 @@
 #include "run/held.h"
 
 /* Begins every packet; that of a version whose packets differ is another. */
-#define INQUIRY_MAGIC "dlock 1"
+#define INQUIRY_MAGIC "dlock 2"
 
 enum inquiry_kind {
 	INQUIRY_ABOVE, /* are you above me, and do you hold it, as far as you know? */
@@ -52,6 +52,7 @@ struct inquiry_answer {
 	int32_t verdict; /* enum inquiry_verdict */
 	char token[TOKEN_SIZE];
 	char fence[24];
+	char slot[16]; /* of a lock with slots: which; else empty */
 	char name[NAME_MAX_BYTES + 1];
 	char key[KEY_SIZE];
 	char reason[256];

@@ -18,7 +18,7 @@ asker = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 asker.bind("")  # the kernel makes a name up
 asker.settimeout(5)
 nonce = int.from_bytes(os.urandom(8), "little")
-question = struct.pack(QUESTION, b"dlock 1", nonce, HELD, token.encode())
+question = struct.pack(QUESTION, b"dlock 2", nonce, HELD, token.encode())
 asker.sendto(question, b"\0dlock-" + address.encode())
 answer = asker.recv(65536)
 _, nonce_back, verdict = struct.unpack_from(ANSWER, answer)

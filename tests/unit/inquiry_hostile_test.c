@@ -96,7 +96,7 @@ test_bad_askers(void)
 
 	tap_case("one of another version is none");
 	struct inquiry_question other = good;
-	other.magic[6] = '2';
+	other.magic[6] = '1';
 	send_bytes(fd, &other, sizeof other);
 	CHECK_INT(inquiry_hear(inquiry.listener, &question, &peer), 0);
 

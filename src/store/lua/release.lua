@@ -19,6 +19,35 @@ end
 local function hand_on(moved)
 	redis.pcall('HDEL', KEYS[3], token, 'dlock!broken:' .. token)
 	pcall(serve, nil, moved)
+	-- What is left there when nobody is, is of those who died.
+	if redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then
+		redis.call('DEL', KEYS[3])
+	end
+end
+
+-- The key lasts as long as a member does that nobody renews, and three times as long as any other: one
+-- that outlived them all for long would keep foreign clients out for nothing.
+local function shorten()
+	local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+	local left = math.max(1, math.floor(last[2]) - now_ms)
+	if not string.find(last[1], '^dlock!') then
+		left = 3 * left
+	end
+	for _, key in ipairs({KEYS[1], KEYS[5]}) do
+		if redis.call('PTTL', key) > left then
+			redis.call('PEXPIRE', key, left)
+		end
+	end
+	return left
+end
+
+local function all_are_done()
+	for _, name in ipairs(redis.call('ZRANGE', KEYS[5], 0, -1)) do
+		if not string.find(name, '^dlock!done:') then
+			return false
+		end
+	end
+	return redis.call('EXISTS', KEYS[4]) == 0
 end
 
 if kind == 'shared' or kind == 'slots' then
@@ -29,11 +58,17 @@ if kind == 'shared' or kind == 'slots' then
 			if rest > 0 and name == token then
 				local slot = score % 1 * 1024
 				write_member('dlock!done:' .. token, slot, rest)
+				local left = shorten()
 				pcall(serve, nil, true)
+				if all_are_done() then
+					redis.pcall('PEXPIRE', KEYS[3], left)
+				end
 				return 1
 			end
 			if redis.call('ZCARD', KEYS[5]) == 0 then
 				redis.call('DEL', KEYS[1])
+			else
+				shorten()
 			end
 			hand_on(true)
 			return 1

@@ -27,7 +27,8 @@
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
  *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
  *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
- *                    an answer means), redis_query.h (for view/), lua/, none.h (no server)
+ *                    an answer means), redis_watch.h and redis_look.h (--watch), redis_query.h (for
+ *                    view/), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
  *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
@@ -217,8 +218,7 @@ fill_in_settings(struct run *run, const struct lease_terms *terms, struct store 
 		.connect_limit_ns = options->connect_timeout_ns,
 		.mode = options->mode,
 		.slots = options->slots,
-		.max_waiters = options->max_waiters,
-		.watch = options->watch},
+		.max_waiters = options->max_waiters},
 	    .store = store,
 	    .seed = seed_from_token(run->token),
 	    .argv = options->command,
@@ -269,6 +269,7 @@ run_command(struct run *run)
 	    .max_waiters = options->max_waiters,
 	    .min_fence = options->min_fence,
 	    .fence_mode = options->fence_mode,
+	    .watch = options->watch,
 	    .prepare = identify,
 	    .prepare_context = run,
 	};

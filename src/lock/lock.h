@@ -74,7 +74,6 @@ struct lock_settings {
 	const char
 	    *ancestor; /* token of a holder above us, which would never make way; NULL: none */
 	int64_t max_waiters; /* not to be the one who waits behind so many; -1: no limit */
-	bool watch;          /* be told of a loss, on a connection of its own */
 };
 
 struct lock {

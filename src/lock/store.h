@@ -17,8 +17,8 @@
 #include "base/identity.h"
 #include "base/problem.h"
 
-/* For the look-up of names, and for the password. */
-#define STORE_MAX_HELPERS 2
+/* For the look-up of names, on either connection, and for the password. */
+#define STORE_MAX_HELPERS 3
 
 enum outcome {
 	OUTCOME_OK,          /* acquired, renewed or released */
@@ -113,7 +113,8 @@ enum wake {
 /* Who is told. Callbacks run in the loop and may start the next request. */
 struct store_events {
 	void (*answered)(void *context, const struct store_answer *answer);
-	/* The idle connection was lost: time to verify, nothing is lost yet. */
+	/* The idle connection was lost, or it looks as if the lock were: time to verify, nothing is
+	 * lost yet. */
 	void (*disturbed)(void *context, struct instant now);
 	void (*woken)(void *context, enum wake wake, int64_t left_ns, struct instant now);
 };

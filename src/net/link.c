@@ -318,6 +318,12 @@ link_flush(struct link *link)
 	return true;
 }
 
+void
+link_pause(struct link *link)
+{
+	link->watch.events = 0;
+}
+
 bool
 link_has_unread(const struct link *link)
 {

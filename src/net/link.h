@@ -108,6 +108,10 @@ link_append(struct link *link, int argc, const char *const *argv);
 bool
 link_flush(struct link *link);
 
+/* Leaves what comes to the server's patience until the next link_flush: it is not read. */
+void
+link_pause(struct link *link);
+
 /* Has an open link more to read, half of an answer included? Before a request is sent, what is
  * there cannot be its answer. */
 bool

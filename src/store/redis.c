@@ -13,6 +13,7 @@
 #include "store/redis_answer.h"
 #include "store/redis_login.h"
 #include "store/redis_request.h"
+#include "store/redis_watch.h"
 
 enum redis_phase {
 	PHASE_CLOSED,
@@ -31,6 +32,7 @@ struct redis_store {
 	struct link link;
 	struct redis_login login;
 	struct line line;
+	struct redis_watch *watch; /* NULL: not wanted */
 	struct timer deadline;
 	enum redis_phase phase;
 	struct problem refusal; /* why a request was not sent */
@@ -55,7 +57,9 @@ report(struct redis_store *redis, struct store_answer *answer)
 	loop_stop_timer(redis->loop, &redis->deadline);
 	answer->sent_at = redis->sent_at;
 	answer->received_at = clock_now();
+	const struct store_request request = redis->request;
 	redis->store.events->answered(redis->store.context, answer);
+	redis_watch_answered(redis->watch, &request, answer);
 }
 
 static void
@@ -69,6 +73,7 @@ static void
 drop_connection(struct redis_store *redis)
 {
 	redis_login_end(&redis->login);
+	redis_watch_hold_back(redis->watch, false);
 	link_close(&redis->link);
 	line_reset(&redis->line);
 	redis->phase = PHASE_CLOSED;
@@ -130,6 +135,7 @@ on_opened(void *context)
 {
 	struct redis_store *redis = context;
 	redis->phase = PHASE_LOGIN;
+	redis_watch_hold_back(redis->watch, true);
 	/* Beside a password nothing is done: what it has passed through, registers too, is left to
 	 * be written over by the login's own work, and not saved to the stack by somebody else's.
 	 */
@@ -147,6 +153,7 @@ on_logged_in(void *context, int64_t server_us)
 	redis->clock_us = server_us;
 	redis->clock_at = clock_now();
 	redis->phase = PHASE_IDLE;
+	redis_watch_hold_back(redis->watch, false);
 	loop_stop_timer(redis->loop, &redis->deadline);
 	if (redis->pending)
 		send_request(redis);
@@ -339,6 +346,13 @@ on_failed(void *context, const struct problem *failure)
 	break_off(redis, outcome, &why);
 }
 
+static void
+on_alarm(void *context, struct instant now)
+{
+	struct redis_store *redis = context;
+	redis->store.events->disturbed(redis->store.context, now);
+}
+
 /* -- the store -------------------------------------------------------------------------------- */
 
 static struct redis_store *
@@ -353,6 +367,7 @@ redis_start(struct store *store, const struct store_request *request)
 	struct redis_store *redis = from_store(store);
 	bool under_way = redis->pending && redis->phase == PHASE_ASKED;
 
+	redis_watch_asked(redis->watch, request);
 	redis->request = *request;
 	redis->pending = true;
 	redis->late = 0;
@@ -383,6 +398,7 @@ redis_close(struct store *store)
 	struct redis_store *redis = from_store(store);
 	loop_stop_timer(redis->loop, &redis->deadline);
 	redis->pending = false;
+	redis_watch_close(redis->watch);
 	drop_connection(redis);
 }
 
@@ -418,6 +434,9 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	redis->store.helpers[0] = &redis->link.resolver.helper;
 	if (settings->secret != NULL)
 		redis->store.helpers[1] = settings->secret->helper;
+	if (settings->watch)
+		redis->watch = redis_watch_new(loop, settings, on_alarm, redis);
+	redis->store.helpers[2] = redis_watch_helper(redis->watch);
 	redis->loop = loop;
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};
@@ -441,5 +460,6 @@ redis_store_free(struct store *store)
 		return;
 	redis_close(store);
 	link_free(&from_store(store)->link);
+	redis_watch_free(from_store(store)->watch);
 	free(from_store(store));
 }

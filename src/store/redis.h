@@ -10,6 +10,8 @@
 #ifndef DLOCK_STORE_REDIS_H
 #define DLOCK_STORE_REDIS_H
 
+#include <stdbool.h>
+
 #include "base/keys.h"
 #include "base/loop.h"
 #include "base/secret.h"
@@ -28,6 +30,7 @@ struct redis_settings {
 	int64_t max_waiters; /* -1: no limit */
 	int64_t min_fence;
 	enum fence_mode fence_mode;
+	bool watch; /* have a loss told (disturbed) by a second connection: store/redis_watch.h */
 	/* Called at each login, before its answer is had, NULL for nothing: what only the requests
 	 * need can be made while the answer is on its way. */
 	void (*prepare)(void *context);

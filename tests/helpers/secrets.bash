@@ -30,6 +30,7 @@ change_password() {
 # cut_connections: those of dlock; it has to log in again.
 cut_connections() {
 	redis CLIENT KILL TYPE normal SKIPME yes >/dev/null
+	redis CLIENT KILL TYPE pubsub >/dev/null
 }
 
 # processes_with SECRET: files in /proc of any process whose arguments or environment have it. The

@@ -92,6 +92,7 @@ frozen_round() {
 	for i in {1..40}; do
 		sleep 1
 		redis CLIENT KILL TYPE normal >/dev/null
+		redis CLIENT KILL TYPE pubsub >/dev/null # who has waited
 	done
 	touch go
 	exit_status_of "$OUTER"

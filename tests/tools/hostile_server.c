@@ -39,6 +39,7 @@
 #define TEXT(text) text, sizeof(text) - 1
 #define MEGABYTE 1048576L
 #define PIECE 16384
+#define WORDS 24
 
 enum manner {
 	GO_ON,   /* and answer what follows as if nothing were */
@@ -100,10 +101,13 @@ static const struct hostility {
     {"resp3-map", GO_ON, TEXT("%1\r\n+proto\r\n:3\r\n"), TEXT("")},
     {"published-message", GO_ON, TEXT("*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"), TEXT("")},
     {"time-of-nonsense", GO_ON, TEXT("*2\r\n$2\r\n-5\r\n$3\r\nsix\r\n"), TEXT("")},
-    {"fence-of-letters", GO_ON, TEXT("*3\r\n$7\r\nGRANTED\r\n$4\r\nabcd\r\n" NOW), TEXT("")},
-    {"fence-of-two-lines", GO_ON, TEXT("*3\r\n$7\r\nGRANTED\r\n$6\r\n1\nPS=x\r\n" NOW), TEXT("")},
-    {"grant-with-a-nul", GO_ON, TEXT("*3\r\n$8\r\nGRANTED\0\r\n$1\r\n1\r\n" NOW), TEXT("")},
-    {"grant-without-a-clock", GO_ON, TEXT("*3\r\n$7\r\nGRANTED\r\n$1\r\n1\r\n$1\r\nx\r\n"),
+    {"fence-of-letters", GO_ON, TEXT("*4\r\n$7\r\nGRANTED\r\n$4\r\nabcd\r\n" NOW ":0\r\n"),
+	TEXT("")},
+    {"fence-of-two-lines", GO_ON, TEXT("*4\r\n$7\r\nGRANTED\r\n$6\r\n1\nPS=x\r\n" NOW ":0\r\n"),
+	TEXT("")},
+    {"grant-with-a-nul", GO_ON, TEXT("*4\r\n$8\r\nGRANTED\0\r\n$1\r\n1\r\n" NOW ":0\r\n"),
+	TEXT("")},
+    {"grant-without-a-clock", GO_ON, TEXT("*4\r\n$7\r\nGRANTED\r\n$1\r\n1\r\n$1\r\nx\r\n:0\r\n"),
 	TEXT("")},
     {"late-for-ever", GO_ON, TEXT("*3\r\n$4\r\nLATE\r\n:0\r\n" NOW), TEXT("")},
     {"answer-by-trickle", TRICKLE, TEXT(""), TEXT(":1\r\n")},
@@ -236,19 +240,20 @@ say_time(void)
 }
 
 static void
-answer_script(const char *keys, const char *mode)
+answer_script(int count, char **words)
 {
-	const char *now = strcmp(keys, "1") == 0 ? "renew"
-	    : strcmp(keys, "2") == 0             ? "release"
-	    : strcmp(mode, "look") == 0          ? "look"
-						 : "acquire";
+	/* EVAL, the script, the number of keys, the keys, the token, ... */
+	const char *now = strcmp(words[2], "1") == 0 ? "renew"
+	    : count == 10                            ? "release"
+	    : strcmp(words[10], "look") == 0         ? "look"
+						     : "acquire";
 	if (is_time(now)) {
 		be_hostile();
 		return;
 	}
 	note(now);
 	if (strcmp(now, "acquire") == 0)
-		say(TEXT("*3\r\n$7\r\nGRANTED\r\n$16\r\n1764000000000001\r\n" NOW));
+		say(TEXT("*4\r\n$7\r\nGRANTED\r\n$16\r\n1764000000000001\r\n" NOW ":0\r\n"));
 	else if (strcmp(now, "look") == 0)
 		say(TEXT("*3\r\n$4\r\nFREE\r\n:0\r\n" NOW));
 	else if (strcmp(now, "renew") == 0 && strcmp(step, "look") == 0)
@@ -274,13 +279,13 @@ answer(int count, char **words)
 	else if (strcmp(words[0], "TIME") == 0)
 		say_time();
 	else if (strcmp(words[0], "EVAL") == 0 && count >= 5)
-		answer_script(words[2], count > 8 ? words[8] : "");
+		answer_script(count, words);
 }
 
 /* Takes one command off the front of `in`, whose words are ended by NULs in place: how many bytes
  * it had, 0: it is not complete. dlock sends nothing but arrays of strings. */
 static size_t
-take_command(char *in, size_t used, int *count, char *words[16])
+take_command(char *in, size_t used, int *count, char *words[WORDS])
 {
 	char *at = in, *end = in + used;
 	long items = 0;
@@ -297,7 +302,7 @@ take_command(char *in, size_t used, int *count, char *words[16])
 		}
 		if (end - at < number + 2)
 			return 0;
-		if (*count < 16)
+		if (*count < WORDS)
 			words[(*count)++] = at;
 		at += number + 2;
 	}
@@ -315,7 +320,7 @@ static _Noreturn void
 serve(void)
 {
 	static char in[65536];
-	char *words[16];
+	char *words[WORDS];
 	size_t used = 0, taken;
 	int count;
 	note("connect");

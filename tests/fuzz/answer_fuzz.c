@@ -71,9 +71,10 @@ check_answer(const struct reply *reply, enum store_verb verb)
 	}
 	FUZZ_CHECK(array && server_us > 0);
 	const struct reply *word = reply->items[0];
-	bool gone = is_text(word, "FREE"), busy = is_text(word, "BUSY");
+	bool gone = is_text(word, "FREE"), full = is_text(word, "FULL") && verb == STORE_ACQUIRE,
+	     busy = full || is_text(word, "BUSY");
 	if (answer.outcome == OUTCOME_HELD)
-		FUZZ_CHECK(verb != STORE_TOUCH && busy && reply->count == 5);
+		FUZZ_CHECK(verb != STORE_TOUCH && busy && reply->count == 8);
 	else if (answer.outcome == OUTCOME_LOST)
 		FUZZ_CHECK(verb == STORE_TOUCH && (gone || busy) && answer.gone == gone);
 	else if (verb == STORE_LOOK)
@@ -82,12 +83,18 @@ check_answer(const struct reply *reply, enum store_verb verb)
 		FUZZ_CHECK(
 		    is_text(word, "OWNED") || (verb == STORE_ACQUIRE && is_text(word, "GRANTED")));
 	if (answer.outcome == OUTCOME_OK && verb != STORE_LOOK) {
+		FUZZ_CHECK(reply->count == 4 && reply->items[3]->integer == answer.slot);
+		FUZZ_CHECK(answer.slot >= 0 && answer.slot < SLOTS_MOST);
 		FUZZ_CHECK(is_text(reply->items[1], answer.fence));
 		FUZZ_CHECK(strspn(answer.fence, "0123456789") == strlen(answer.fence));
 		FUZZ_CHECK(strspn(answer.fence, "0") < strlen(answer.fence));
 	}
-	if (answer.outcome == OUTCOME_HELD)
-		FUZZ_CHECK(answer.holder.left_ns >= -1 && answer.holder.held_ns >= -1);
+	FUZZ_CHECK(answer.place.full == (answer.outcome == OUTCOME_HELD && full));
+	if (answer.outcome != OUTCOME_HELD)
+		return;
+	FUZZ_CHECK(answer.holder.left_ns >= -1 && answer.holder.held_ns >= -1);
+	FUZZ_CHECK(answer.place.rank >= -1 && answer.place.ticket >= 0);
+	FUZZ_CHECK(!answer.place.told == (reply->items[7]->integer == 0));
 }
 
 /* False: the reader has given up. */

@@ -5,8 +5,9 @@
  * server_clock: a wall clock that is set, or stands still, for one process: a Redis.
  *
  * Preloaded, CLOCK_REALTIME is what the file $SERVER_CLOCK says, read at each look at the clock:
- * `shift MS` (may be negative), `freeze`, anything else the true time. CLOCK_MONOTONIC, by which a
- * server waits, goes on as ever. (libfaketime breaks redis-server.)
+ * `shift MS` (may be negative), `freeze`, `at US` (that very microsecond, until the file says
+ * another), anything else the true time. CLOCK_MONOTONIC, by which a server waits, goes on as ever.
+ * (libfaketime breaks redis-server.)
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,12 +34,14 @@ shown_ns(void)
 	static int fd = -1;
 	const char *path = getenv("SERVER_CLOCK");
 	char text[64] = "";
-	long long shift_ms = 0, shown;
+	long long shift_ms = 0, at_us = 0, shown;
 
 	if (fd < 0 && path != NULL)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && pread(fd, text, sizeof text - 1, 0) < 0)
 		text[0] = '\0';
+	if (sscanf(text, "at %lld", &at_us) == 1)
+		return at_us * 1000LL;
 	if (strncmp(text, "freeze", 6) == 0) {
 		if (frozen_at == 0)
 			frozen_at = true_ns();

@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# The scripts themselves (src/store/lua): random schedules against an oracle (tests/walk), and that they
+# touch no key but those that they are given.
+
+load helpers/common
+load helpers/walk
+
+setup_file() { start_walk_server; }
+teardown_file() { stop_redis; }
+
+@test "20,000 random steps of the scripts keep what is promised" {
+	run walk --steps 20000
+	assert_success
+	assert_line --regexp '^[0-9]+ steps, seeds .*, all kept$'
+	# A walk that never gets anywhere proves nothing.
+	went_everywhere
+}
+
+@test "a flaw in a script is found" {
+	assert_flaws_found "${FLAWS[@]}"
+}
+
+@test "every command in the scripts names a key that the script was given (P93 R19)" {
+	local calls count good
+	# A key, one of them in a loop or as a function's argument; a channel that is named after one.
+	good="KEYS\\[[1-5]\\]|key\\b|lock\\b|info\\b|queue\\b|members\\b|channel_of\\(token\\)"
+	good="\\(('TIME'\\)|'PUBSUB', 'NUMSUB', |'[A-Z]+', ($good)[,)])"
+	# Nobody knows the keys that --list shows before SCAN has found them.
+	good="redis.pcall\\(\\.\\.\\.\\)|redis.call\\('SCAN', cursor, |(redis\\.p?call|look)$good"
+	calls=$(grep -hE "(redis\.p?call|\blook)\(" "$ROOT_DIR"/src/store/lua/*.lua | grep -v '^local function look(')
+	count=$(grep -oE "(redis\.p?call|\blook)\(" <<<"$calls" | wc -l)
+	[ "$count" -ge 60 ]
+	run grep -oE "$good" <<<"$calls"
+	[ "${#lines[@]}" -eq "$count" ] || fail "$(grep -vE "$good" <<<"$calls")"
+}
+
+@test "what scripts do at the server is with keys that they were given: one lock's (P93 R19)" {
+	start redis-cli -s "$REDIS_SOCK" MONITOR >monitor
+	wait_until 2s grep -q OK monitor
+	walk --steps 1500
+	# The walk's own look at the keys declares them too.
+	run "$TESTS_DIR/helpers/monitor_keys.py" lock: <monitor
+	assert_success
+	assert_output --regexp '^[0-9]{4} scripts, [0-9]{5} commands: .*\bpublish\b'
+}

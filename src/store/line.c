@@ -35,15 +35,24 @@ line_init(struct line *line, struct link *link, const struct keys *keys, const c
 	snprintf(line->channel, sizeof line->channel, "%s:%s", keys->queue, token);
 }
 
+static void
+begin_request(struct line *line)
+{
+	line->fate = LINE_FINE;
+	line->queues = false;
+	line->stuck = false;
+}
+
 void
 line_reset(struct line *line)
 {
 	line->listens = false;
 	line->tracks = false;
+	line->follows = false;
 	line->step_count = 0;
-	line->answered = false;
-	line->refused = false;
+	line->subscribed = false;
 	line->client_id = 0;
+	begin_request(line);
 }
 
 /* -- asking ----------------------------------------------------------------------------------- */
@@ -88,17 +97,19 @@ append_tracking(struct line *line)
 void
 line_begin(struct line *line, bool join, bool track)
 {
-	if (line->listens)
+	if (line->listens || line->subscribed)
 		append_words(line, STEP_UNSUBSCRIBE, "UNSUBSCRIBE", line->channel);
 	if (line->tracks)
 		append_words(line, STEP_UNSUBSCRIBE, "UNSUBSCRIBE", INVALIDATE);
 	line->listens = false;
 	line->tracks = false;
+	line->follows = false;
 	if (!join || line->no_push)
 		return;
 	if (line->client_id == 0 && !line->no_tracking)
 		append_words(line, STEP_ID, "CLIENT", "ID");
 	line->tracks = track && line->client_id != 0 && !line->no_tracking;
+	line->follows = line->tracks;
 	if (line->tracks)
 		append_tracking(line);
 	append_words(line, STEP_MULTI, "MULTI", NULL);
@@ -119,7 +130,7 @@ line_end(struct line *line, bool join)
 	append_words(line, line->tracks ? STEP_TRACKING_EXEC : STEP_EXEC, "EXEC", NULL);
 }
 
-/* -- answers ---------------------------------------------------------------------------------- */
+/* -- messages --------------------------------------------------------------------------------- */
 
 static bool
 is_text(const struct reply *reply, const char *text)
@@ -148,18 +159,21 @@ read_message(const struct line *line, const struct reply *reply, int64_t *left_m
 	if (strncmp(what->text, "H:", 2) != 0)
 		return LINE_NOTHING;
 	*left_ms = -1;
-	if (what->text[2] != '-' &&
+	if (strcmp(what->text, "H:-1") != 0 &&
 	    !value_parse_count(what->text + 2, 0, INT64_MAX / NS_PER_MS, left_ms, &ignored))
 		return LINE_NOTHING;
 	return LINE_HEAD;
 }
 
-/* The server will not have it: a user without the right, or a proxy that lacks the command.
- * Anything else (LOADING, BUSY, ...) is an answer to the request. */
+/* -- errors ----------------------------------------------------------------------------------- */
+
+/* The server will not have it, now or later: a user without the right, or a proxy that lacks the
+ * command. Else it says with a word of its own why not now (LOADING, BUSY, ...). */
 static bool
 is_refusal(const struct reply *reply)
 {
 	return answer_classify_error(reply->text) == OUTCOME_DENIED ||
+	    strncmp(reply->text, "ERR ", 4) == 0 ||
 	    strstr(reply->text, "unknown command") != NULL ||
 	    strstr(reply->text, "nknown subcommand") != NULL;
 }
@@ -171,45 +185,138 @@ line_give_up_push(struct line *line, const char *why)
 	problem_set(&line->why_no_push, "%s", why);
 }
 
-/* An error in the transaction, before EXEC. */
-static enum line_event
-read_error(struct line *line, enum step step, const struct reply *reply,
-    const struct reply **answer)
+static void
+give_up_refused(struct line *line, const struct reply *reply)
 {
-	if (line->answered || line->refused)
-		return LINE_NOTHING; /* what follows from the first one */
-	if (step == STEP_TRACK && is_refusal(reply)) {
+	line->no_push = true;
+	answer_tell_error(reply->text, &line->why_no_push);
+}
+
+/* The first error decides, the others follow from it. It is the request's answer when that has come
+ * to its end: until then it may turn out that the request was executed. */
+static void
+note_failure(struct line *line, const struct reply *reply)
+{
+	if (line->fate != LINE_FINE)
+		return;
+	line->fate = LINE_FAILED;
+	snprintf(line->failure_text, sizeof line->failure_text, "%s", reply->text);
+	line->failure = (struct reply){
+	    .kind = REPLY_ERROR,
+	    .text = line->failure_text,
+	    .length = strlen(line->failure_text),
+	};
+}
+
+/* Subscribed as we are, the server lets us do nothing else. (A user who lacks the right, or any
+ * while a slow script runs: it answers BUSY, and goes on refusing when the script has ended.) */
+static void
+note_stuck(struct line *line, const struct reply *reply)
+{
+	if (!line->subscribed)
+		return;
+	line->stuck = true;
+	if (is_refusal(reply))
+		give_up_refused(line, reply);
+	else
+		note_failure(line, reply);
+}
+
+static void
+note_error(struct line *line, enum step step, const struct reply *reply)
+{
+	bool refused = line->fate == LINE_FINE && !line->stuck && is_refusal(reply);
+	if (refused && step == STEP_TRACK) {
 		line->no_tracking = true;
-		line->refused = true;
-		return LINE_NOTHING;
+		line->fate = LINE_REFUSED;
+	} else if (refused && step != STEP_REQUEST) {
+		give_up_refused(line, reply);
+		line->fate = LINE_REFUSED;
+	} else {
+		note_failure(line, reply);
 	}
-	if (step != STEP_REQUEST && is_refusal(reply)) {
-		line->no_push = true;
-		answer_tell_error(reply->text, &line->why_no_push);
-		line->refused = true;
-		return LINE_NOTHING;
-	}
-	line->answered = true;
-	*answer = reply;
-	return LINE_ANSWER;
+}
+
+/* Of what is for tracking. */
+static void
+note_nicety(struct line *line, const struct reply *reply)
+{
+	line->follows = false;
+	if (!line->stuck && is_refusal(reply))
+		line->no_tracking = true;
+}
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+bool
+line_is_silent(const struct line *line)
+{
+	return line->step_count == 0 && !line->subscribed;
+}
+
+static bool
+is_unsubscribed(struct line *line, const struct reply *reply)
+{
+	if (!begins_with(reply, "unsubscribe") || reply->items[2]->kind != REPLY_INTEGER ||
+	    !(is_text(reply->items[1], line->channel) || is_text(reply->items[1], INVALIDATE)))
+		return false;
+	line->subscribed = reply->items[2]->integer > 0;
+	return true;
+}
+
+/* The request is over. While stuck nothing but an error can be its answer. */
+static enum line_event
+end_request(struct line *line, const struct reply *reply, const struct reply **answer)
+{
+	bool failed = line->fate == LINE_FAILED, stuck = line->stuck;
+	begin_request(line);
+	if ((failed || stuck) && reply->kind != REPLY_ERROR)
+		return LINE_UNASKED;
+	*answer = failed ? &line->failure : reply;
+	return stuck ? LINE_STUCK : LINE_ANSWER;
 }
 
 static enum line_event
 read_exec(struct line *line, size_t count, const struct reply *reply, const struct reply **answer)
 {
-	bool answered = line->answered, refused = line->refused;
-	line->answered = false;
-	line->refused = false;
-	if (answered)
-		return LINE_NOTHING;
-	if (refused)
-		return LINE_AGAIN;
-	*answer = reply;
-	if (reply->kind == REPLY_ERROR)
-		return LINE_ANSWER;
-	if (reply->kind != REPLY_ARRAY || reply->count != count)
+	enum line_fate fate = line->fate;
+	if (fate == LINE_FINE && reply->kind == REPLY_ARRAY) {
+		if (reply->count != count)
+			return LINE_UNASKED;
+		line->subscribed = begins_with(reply->items[0], "subscribe");
+		return end_request(line, reply->items[count - 1], answer);
+	}
+	if (reply->kind == REPLY_ERROR && !line->subscribed) {
+		line->listens = false;
+		line->tracks = false;
+	}
+	if (fate == LINE_FINE && reply->kind != REPLY_ERROR)
 		return LINE_UNASKED;
-	*answer = reply->items[count - 1];
+	if (fate == LINE_FINE || fate == LINE_FAILED)
+		return end_request(line, reply, answer);
+	begin_request(line);
+	return fate == LINE_REFUSED ? LINE_AGAIN : LINE_NOTHING;
+}
+
+/* What is queued, if the server knows how to. If not, it is executed at once. */
+static enum line_event
+read_queued(struct line *line, enum step step, const struct reply *reply,
+    const struct reply **answer)
+{
+	if (reply->kind == REPLY_ERROR) {
+		note_error(line, step, reply);
+		return LINE_NOTHING;
+	}
+	if (line->queues)
+		return is_text(reply, "QUEUED") ? LINE_NOTHING : LINE_UNASKED;
+	if (step != STEP_REQUEST) {
+		line->subscribed = line->subscribed || begins_with(reply, "subscribe");
+		return LINE_NOTHING;
+	}
+	if (line->stuck)
+		return LINE_UNASKED;
+	line->fate = LINE_ANSWERED;
+	*answer = reply;
 	return LINE_ANSWER;
 }
 
@@ -219,34 +326,36 @@ read_step(struct line *line, enum step step, const struct reply *reply, const st
 	bool error = reply->kind == REPLY_ERROR;
 	switch (step) {
 	case STEP_UNSUBSCRIBE:
-		return error || begins_with(reply, "unsubscribe") ? LINE_NOTHING : LINE_UNASKED;
+		if (error)
+			note_stuck(line, reply);
+		return error || is_unsubscribed(line, reply) ? LINE_NOTHING : LINE_UNASKED;
 	case STEP_ID:
-		if (reply->kind == REPLY_INTEGER && reply->integer > 0)
+		if (error)
+			note_nicety(line, reply);
+		else if (reply->kind == REPLY_INTEGER && reply->integer > 0)
 			line->client_id = reply->integer;
 		else
 			line->no_tracking = true;
 		return LINE_NOTHING;
 	case STEP_NICE:
-		line->no_tracking = line->no_tracking || error;
+		if (error)
+			note_nicety(line, reply);
 		return LINE_NOTHING;
 	case STEP_MULTI:
+		line->queues = is_text(reply, "OK");
+		if (error)
+			note_error(line, step, reply);
+		return error || (line->queues && !line->stuck) ? LINE_NOTHING : LINE_UNASKED;
 	case STEP_SUBSCRIBE:
 	case STEP_TRACK:
 	case STEP_REQUEST:
-		if (error)
-			return read_error(line, step, reply, answer);
-		/* After a refusal what was to be queued may have been executed at once. */
-		if (line->refused || line->answered ||
-		    is_text(reply, step == STEP_MULTI ? "OK" : "QUEUED"))
-			return LINE_NOTHING;
-		return LINE_UNASKED;
+		return read_queued(line, step, reply, answer);
 	case STEP_EXEC:
 		return read_exec(line, 2, reply, answer);
 	case STEP_TRACKING_EXEC:
 		return read_exec(line, 3, reply, answer);
 	case STEP_PLAIN:
-		*answer = reply;
-		return LINE_ANSWER;
+		return end_request(line, reply, answer);
 	}
 	return LINE_UNASKED;
 }

@@ -31,11 +31,21 @@
 enum line_event {
 	LINE_NOTHING, /* part of an answer, or of no interest */
 	LINE_ANSWER,  /* the request's */
+	LINE_STUCK,   /* the request's, an error; the connection can do no more, and is to be closed
+		       */
 	LINE_AGAIN, /* refused and not executed: to be sent again, and will then be done without */
 	LINE_GRANTED, /* a message: the lock is ours */
 	LINE_HEAD,    /* a message: we are first in line */
 	LINE_CHANGED, /* the key has been written to, or is gone */
 	LINE_UNASKED, /* an answer to nothing that was asked */
+};
+
+/* What becomes of the request whose answers come in now. */
+enum line_fate {
+	LINE_FINE,
+	LINE_FAILED,   /* an error came before its answer could: see `failure` */
+	LINE_REFUSED,  /* something around it is not to be had: not executed */
+	LINE_ANSWERED, /* executed on the spot; what follows says nothing */
 };
 
 struct line {
@@ -46,13 +56,18 @@ struct line {
 	/* Of what has been sent, whether it is answered or not. */
 	bool listens;
 	bool tracks;
+	bool follows;                         /* tracks, and nothing of it has failed */
 	unsigned char steps[LINE_MOST_STEPS]; /* what is awaited: a ring */
 	unsigned int first_step, step_count;
 
-	/* Of the transaction whose answers come in now. */
-	bool answered;
-	bool refused;
+	/* Of what has been answered. */
+	bool subscribed;
 	int64_t client_id; /* of this connection, 0: not known */
+	enum line_fate fate;
+	bool queues; /* MULTI is known */
+	bool stuck;  /* UNSUBSCRIBE was not */
+	struct reply failure;
+	char failure_text[256];
 
 	/* For good. */
 	bool no_push;
@@ -80,6 +95,11 @@ line_end(struct line *line, bool join);
 enum line_event
 line_read(struct line *line, const struct reply *reply, const struct reply **answer,
     int64_t *left_ms);
+
+/* Is there nothing that the server may have to say? While we listen that is not known; but then the
+ * answer to UNSUBSCRIBE stands between what is older than a request and its answer. */
+bool
+line_is_silent(const struct line *line);
 
 /* Messages do not get through, though nothing was refused. */
 void

@@ -11,8 +11,8 @@
 
 struct redis_bench bench;
 
-static const char *
-answer_command(struct peer *peer, const struct peer_command *command)
+const char *
+bench_answer_command(struct peer *peer, const struct peer_command *command)
 {
 	CHECK(peer == &bench.peer);
 	if (strcmp(command->words[0], "AUTH") == 0)
@@ -97,7 +97,7 @@ bench_begin(void)
 	bench.time = TIME_ANSWER;
 	bench.eval = GRANTED;
 	CHECK(peer_open(&bench.peer, &bench.loop));
-	bench.peer.answer = answer_command;
+	bench.peer.answer = bench_answer_command;
 	bench.url.scheme = URL_UNIX;
 	memcpy(bench.url.path, bench.peer.path, strlen(bench.peer.path) + 1);
 	CHECK(keys_make(&bench.keys, "lock:", "job", &problem));
@@ -135,6 +135,9 @@ start(enum store_verb verb, int64_t connect_ms, int64_t answer_ms, struct instan
 	    .not_later = not_later,
 	    .ttl_ns = 30 * NS_PER_S,
 	    .rest_ns = 7 * NS_PER_S,
+	    .wait = bench.wait && verb == STORE_ACQUIRE,
+	    .ticket = bench.ticket,
+	    .follow = bench.follow,
 	};
 	int before = bench.answers;
 	bench.answered = false;

@@ -16,6 +16,9 @@
 /* From a server whose clock is 500 s ahead of what it said at login. */
 #define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n$16\r\n1764000500000000\r\n"
 #define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
+#define WAITING(rank, told)                                                                        \
+	"*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n:" rank                   \
+	"\r\n$16\r\n1764000000000001\r\n:" told "\r\n"
 #define BUSY                                                                                       \
 	"*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n:-1\r\n$1\r\n0\r\n:0\r\n"
 
@@ -30,6 +33,10 @@ struct redis_bench {
 	/* What the server says; NULL: nothing. */
 	const char *auth, *select, *setname, *time;
 	const char *eval, *first_eval; /* to the first script, if that is another */
+
+	/* Of what is asked. */
+	bool wait, follow;
+	int64_t ticket;
 
 	/* What came. */
 	int evals;
@@ -52,6 +59,10 @@ void
 bench_begin(void);
 void
 bench_end(void);
+
+/* The server: what it says to a command of the login, and to EVAL. */
+const char *
+bench_answer_command(struct peer *peer, const struct peer_command *command);
 
 /* After bench_begin: logs in with this source's password; NULL: with none. */
 void

@@ -1,0 +1,181 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "line_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tap.h"
+
+#define NOT_SUBSCRIBED                                                                             \
+	"-ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "   \
+	"are allowed in this context\r\n"
+
+struct line_bench line_bench;
+
+static bool
+is(const struct peer_command *command, const char *word)
+{
+	return strcmp(command->words[0], word) == 0;
+}
+
+/* In the log, and in `says`. */
+static void
+name_command(const struct peer_command *command, char *name, size_t size)
+{
+	const char *what = command->count > 1 ? command->words[1] : "";
+	if (is(command, "EVAL"))
+		what = command->count == 19 ? command->words[10]
+		    : command->count == 10  ? "release"
+					    : "renew";
+	else if (strcmp(what, OWN) == 0)
+		what = "own";
+	else if (strcmp(what, INVALIDATE) == 0)
+		what = "invalidate";
+	snprintf(name, size, "%.40s%s%.40s", command->words[0], *what ? " " : "", what);
+}
+
+static const char *
+say_subscription(const char *kind, const char *channel, bool own)
+{
+	static char answers[2][200];
+	static int which;
+	char *answer = answers[which++ % 2];
+	*(own ? &line_bench.own : &line_bench.invalidate) = strcmp(kind, "subscribe") == 0;
+	snprintf(answer, sizeof answers[0], "*3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:%d\r\n",
+	    strlen(kind), kind, strlen(channel), channel, line_bench.own + line_bench.invalidate);
+	return answer;
+}
+
+static const char *
+say_exec(void)
+{
+	static char answer[2000];
+	struct line_bench *it = &line_bench;
+	bool queues = it->queues;
+	it->queues = false;
+	if (!queues)
+		return "-ERR EXEC without MULTI\r\n";
+	if (it->dirty)
+		return "-EXECABORT Transaction discarded because of previous errors.\r\n";
+	const char *first = say_subscription("subscribe", OWN, true);
+	const char *second =
+	    it->queued == 2 ? say_subscription("subscribe", INVALIDATE, false) : "";
+	snprintf(answer, sizeof answer, "*%d\r\n%s%s%s", it->queued + 1, first, second, it->eval);
+	return answer;
+}
+
+static const char *
+answer_subscriber(const struct peer_command *command, const char *name)
+{
+	bool own = strstr(name, " own") != NULL;
+	struct line_bench *it = &line_bench;
+	if (is(command, "SUBSCRIBE") && it->queues) {
+		it->queued++;
+		return "+QUEUED\r\n";
+	}
+	return say_subscription(is(command, "SUBSCRIBE") ? "subscribe" : "unsubscribe",
+	    command->words[1], own);
+}
+
+static const char *
+answer_as_redis(struct peer *peer, const struct peer_command *command, const char *name)
+{
+	static char refusal[300];
+	struct line_bench *it = &line_bench;
+	if (is(command, "SUBSCRIBE") || is(command, "UNSUBSCRIBE"))
+		return answer_subscriber(command, name);
+	if (it->own || it->invalidate) {
+		snprintf(refusal, sizeof refusal, NOT_SUBSCRIBED, command->words[0]);
+		it->dirty = true;
+		return refusal;
+	}
+	if (is(command, "MULTI")) {
+		it->queues = true;
+		it->dirty = false;
+		it->queued = 0;
+		return "+OK\r\n";
+	}
+	if (is(command, "EXEC"))
+		return say_exec();
+	if (strcmp(name, "CLIENT ID") == 0)
+		return ":7\r\n";
+	if (strcmp(name, "CLIENT TRACKING") == 0 || strcmp(name, "CLIENT CACHING") == 0)
+		return "+OK\r\n";
+	if (is(command, "GET"))
+		return "$-1\r\n";
+	const char *answer = bench_answer_command(peer, command);
+	if (!is(command, "EVAL") || !it->queues)
+		return answer;
+	it->eval = answer;
+	return "+QUEUED\r\n";
+}
+
+static const char *
+answer_line(struct peer *peer, const struct peer_command *command)
+{
+	struct line_bench *it = &line_bench;
+	char name[100];
+	if (it->connection != peer->connections) {
+		it->connection = peer->connections;
+		it->queues = it->own = it->invalidate = false;
+	}
+	name_command(command, name, sizeof name);
+	size_t length = strlen(it->log);
+	snprintf(it->log + length, sizeof it->log - length, "%s%s", length ? ", " : "", name);
+	for (int i = 0; i < LINE_BENCH_WORDS; i++) {
+		const char *answer = it->says[i].answer;
+		if (answer == NULL || strcmp(it->says[i].name, name) != 0)
+			continue;
+		it->dirty = true;
+		return answer[0] != '\0' ? answer : NULL;
+	}
+	bool last = is(command, "EXEC") || (is(command, "EVAL") && !it->queues);
+	if (last && it->ahead != NULL) {
+		peer_say(peer, it->ahead, 0);
+		it->ahead = NULL;
+	}
+	return answer_as_redis(peer, command, name);
+}
+
+void
+line_bench_begin(void)
+{
+	bench_begin();
+	memset(&line_bench, 0, sizeof line_bench);
+	bench.peer.answer = answer_line;
+	bench.eval = WAITING("1", "1");
+	bench.wait = true;
+}
+
+void
+line_bench_say(const char *name, const char *answer)
+{
+	int i = 0;
+	while (i < LINE_BENCH_WORDS && line_bench.says[i].name != NULL &&
+	    strcmp(line_bench.says[i].name, name) != 0)
+		i++;
+	if (!CHECK(i < LINE_BENCH_WORDS))
+		return;
+	line_bench.says[i].name = name;
+	line_bench.says[i].answer = answer;
+}
+
+void
+line_bench_check_log(const char *log)
+{
+	CHECK_TEXT(line_bench.log, log);
+	line_bench.log[0] = '\0';
+}
+
+void
+line_bench_ask(enum store_verb verb, enum outcome outcome, const char *log)
+{
+	int connections = bench.peer.connections;
+	char wanted[1000];
+	bench_ask(verb, outcome);
+	snprintf(wanted, sizeof wanted, "%s%s",
+	    bench.peer.connections > connections ? "CLIENT SETNAME, TIME, " : "", log);
+	line_bench_check_log(wanted);
+}

@@ -223,7 +223,8 @@ runner_is_there() {
 		wait_until 3s runner_is_there
 		wait_until 2s test -e up
 		wait_until 2s free job
-		kill -KILL "$RUNNER"
+		# It does not wait for ever: on a busy machine we may be too late.
+		kill -KILL "$RUNNER" 2>/dev/null || true
 		head -c 65536 <&7 >/dev/null
 		! read -r -t 1 line <&7 || break
 	done

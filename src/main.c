@@ -10,7 +10,8 @@
  *   cli/             options.h (what they are), table.c (ONE table of all options), setters.h (what
  *                    gives each its value), options_parts.h (command_line.c, environment.c,
  *                    config_file.c, operands.c, actions.c: what goes with what), config.h (the text
- *                    of a config file), password.h (which of several), help.h
+ *                    of a config file), password.h (which of several), reports.h (to view/),
+ *                    complaint.h, help.h
  *   view/            view.h (--status, --list, --break), look.h (asking about one lock), sight.h
  *                    (what the answers show), picture.h (how it is printed), slice.h, text.h,
  *                    glob.h, visit.h (to a server)
@@ -42,17 +43,16 @@
 #include "base/identity.h"
 #include "base/keys.h"
 #include "base/message.h"
+#include "cli/complaint.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/password.h"
+#include "cli/reports.h"
 #include "exits.h"
 #include "job/asking.h"
 #include "job/job.h"
 #include "run/descriptors.h"
 #include "store/redis.h"
-#include "view/view.h"
-
-#define REPORT_ANSWER_LIMIT (2 * NS_PER_S)
 
 /* Everything about a run that outlives its set-up. */
 struct run {
@@ -72,22 +72,6 @@ struct run {
 	struct loop loop;
 };
 
-static int
-system_error(const char *what)
-{
-	message_error("cannot %s: %s", what, strerror(errno));
-	return EXIT_SYSTEM;
-}
-
-static int
-bad_setting(const struct problem *problem, bool is_configured)
-{
-	message_error("%s", problem->text);
-	if (problem->is_system)
-		return EXIT_SYSTEM;
-	return is_configured ? EXIT_CONFIG : EXIT_USAGE;
-}
-
 /* Where settings came from that nobody named on the command line. */
 static void
 say_sources(const struct options *options)
@@ -100,17 +84,6 @@ say_sources(const struct options *options)
 		    options->url.ignored);
 }
 
-/* The prefix is to blame only where NAME would do without it. */
-static int
-bad_key(const struct options *options, const char *name, const struct problem *problem)
-{
-	struct keys keys;
-	struct problem ignored;
-	bool name_is_good = keys_make(&keys, "", name, &ignored);
-	return bad_setting(problem,
-	    name_is_good && options_are_configured(options, "prefix", "prefix"));
-}
-
 /* Who we are. It is asked while the server answers the login, unless it is needed before. */
 static void
 identify(void *context)
@@ -118,8 +91,7 @@ identify(void *context)
 	struct run *run = context;
 	if (run->record[0] != '\0')
 		return;
-	char **command = run->options.command; /* --break has none */
-	identity_gather(&run->identity, command ? command[0] : "dlock", run->options.label);
+	identity_gather(&run->identity, run->options.command[0], run->options.label);
 	memcpy(run->identity.mode, run->mode, sizeof run->identity.mode);
 	identity_write(&run->identity, run->record);
 }
@@ -199,7 +171,7 @@ report_system_error(struct run *run, const char *what)
 	const struct report_end end = {.outcome = REPORT_SYSTEM_ERROR,
 	    .status = EXIT_SYSTEM,
 	    .reason = strerror(errno)};
-	int status = system_error(what);
+	int status = complaint_of_system(what);
 	report_write(&run->report, &end);
 	return status;
 }
@@ -245,14 +217,16 @@ run_command(struct run *run)
 	struct lease_terms terms;
 
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_key(options, options->name, &problem);
+		return complaint_of_key(options, options->name, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
-		return bad_setting(&problem, options_are_configured(options, "ttl", "kill-after"));
+		return complaint_of_setting(&problem,
+		    options_are_configured(options, "ttl", "kill-after"));
 	identity_make_token(run->token);
 	name_mode(run);
 	url_print(&options->url, run->server, sizeof run->server);
 	if (!open_report(run, &problem))
-		return bad_setting(&problem, options_are_configured(options, "report", "report"));
+		return complaint_of_setting(&problem,
+		    options_are_configured(options, "report", "report"));
 	if (loop_open(&run->loop) != 0)
 		return report_system_error(run, "make a timer");
 	struct secret_source *secret;
@@ -289,7 +263,7 @@ cannot_write(const struct run *run)
 {
 	if (errno == EPIPE && !signals_ignored_pipe(&run->signals))
 		signals_die_of(SIGPIPE);
-	return system_error("write to stdout");
+	return complaint_of_system("write to stdout");
 }
 
 static int
@@ -300,58 +274,8 @@ ask_about_lock(struct run *run)
 	if (options->name == NULL)
 		return asking_run(NULL, NULL);
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
-		return bad_key(options, options->name, &problem);
+		return complaint_of_key(options, options->name, &problem);
 	return asking_run(options->name, run->keys.lock);
-}
-
-/* NULL, or the first that makes no key. */
-static const char *
-find_bad_name(struct run *run, struct problem *problem)
-{
-	const struct options *options = &run->options;
-	for (char **name = options->names; *name != NULL; name++) {
-		if (!keys_make(&run->keys, options->prefix, *name, problem))
-			return *name;
-	}
-	return NULL;
-}
-
-/* --status, --list and --break. */
-static int
-view_locks(struct run *run, enum options_result what)
-{
-	const struct options *options = &run->options;
-	struct problem problem;
-	struct secret_source *secret;
-
-	const char *bad = what == OPTIONS_LIST ? NULL : find_bad_name(run, &problem);
-	if (bad != NULL)
-		return bad_key(options, bad, &problem);
-	url_print(&options->url, run->server, sizeof run->server);
-	if (loop_open(&run->loop) != 0)
-		return system_error("make a timer");
-	if (open_password(run, &secret) != 0)
-		return system_error("keep the password");
-	const struct view_settings settings = {
-	    .loop = &run->loop,
-	    .signals = &run->signals,
-	    .url = &options->url,
-	    .secret = secret,
-	    .server = run->server,
-	    .prefix = options->prefix,
-	    .connect_limit_ns = options->connect_timeout_ns,
-	    .answer_limit_ns = REPORT_ANSWER_LIMIT,
-	    .json = options->json,
-	    .quiet = options->quiet,
-	    .force = options->force,
-	    .token = options->token,
-	};
-	if (what == OPTIONS_STATUS)
-		return view_status(&settings, options->names);
-	if (what == OPTIONS_LIST)
-		return view_list(&settings, options->glob);
-	identify(run);
-	return view_break(&settings, options->name, run->record);
 }
 
 int
@@ -364,7 +288,7 @@ main(int argc, char **argv)
 		return EXIT_SYSTEM;
 	tree_init(&run.tree);
 	if (signals_take_over(&run.signals) != 0)
-		return system_error("take over the signals");
+		return complaint_of_system("take over the signals");
 
 	enum options_result result = options_parse(&run.options, argc, argv, &problem);
 	message_set_level(run.options.quiet, run.options.verbosity);
@@ -375,14 +299,14 @@ main(int argc, char **argv)
 		return help_print_version() == 0 ? 0 : cannot_write(&run);
 	case OPTIONS_USAGE_ERROR:
 	case OPTIONS_CONFIG_ERROR:
-		return bad_setting(&problem, result == OPTIONS_CONFIG_ERROR);
+		return complaint_of_setting(&problem, result == OPTIONS_CONFIG_ERROR);
 	case OPTIONS_HELD:
 		return ask_about_lock(&run);
 	case OPTIONS_STATUS:
 	case OPTIONS_LIST:
 	case OPTIONS_BREAK:
 		say_sources(&run.options);
-		return view_locks(&run, result);
+		return reports_run(&run.options, result, &run.loop, &run.signals);
 	case OPTIONS_RUN:
 		break;
 	}

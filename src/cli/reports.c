@@ -1,0 +1,72 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "cli/reports.h"
+
+#include "base/identity.h"
+#include "base/keys.h"
+#include "cli/complaint.h"
+#include "cli/password.h"
+#include "view/view.h"
+
+#define REPORT_ANSWER_LIMIT (2 * NS_PER_S)
+
+/* NULL, or the first that makes no key. */
+static const char *
+find_bad_name(const struct options *options, struct problem *problem)
+{
+	static struct keys keys;
+	for (char **name = options->names; *name != NULL; name++) {
+		if (!keys_make(&keys, options->prefix, *name, problem))
+			return *name;
+	}
+	return NULL;
+}
+
+static int
+break_lock(const struct view_settings *settings, const struct options *options)
+{
+	static struct identity identity;
+	char record[IDENTITY_RECORD];
+	identity_gather(&identity, "dlock", options->label);
+	identity_write(&identity, record);
+	return view_break(settings, options->name, record);
+}
+
+int
+reports_run(struct options *options, enum options_result what, struct loop *loop,
+    struct signals *signals)
+{
+	static struct password_place password;
+	struct problem problem;
+	struct secret_source *secret;
+	char server[1024];
+
+	const char *bad = what == OPTIONS_LIST ? NULL : find_bad_name(options, &problem);
+	if (bad != NULL)
+		return complaint_of_key(options, bad, &problem);
+	url_print(&options->url, server, sizeof server);
+	if (loop_open(loop) != 0)
+		return complaint_of_system("make a timer");
+	if (password_open(&password, options, loop, signals, &secret) != 0)
+		return complaint_of_system("keep the password");
+	const struct view_settings settings = {
+	    .loop = loop,
+	    .signals = signals,
+	    .url = &options->url,
+	    .secret = secret,
+	    .server = server,
+	    .prefix = options->prefix,
+	    .connect_limit_ns = options->connect_timeout_ns,
+	    .answer_limit_ns = REPORT_ANSWER_LIMIT,
+	    .json = options->json,
+	    .quiet = options->quiet,
+	    .force = options->force,
+	    .token = options->token,
+	};
+	if (what == OPTIONS_STATUS)
+		return view_status(&settings, options->names);
+	if (what == OPTIONS_LIST)
+		return view_list(&settings, options->glob);
+	return break_lock(&settings, options);
+}

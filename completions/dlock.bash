@@ -10,7 +10,7 @@ _dlock_options='-n --nonblock --nb -w --wait --timeout -E --conflict-exit-code -
 	-s --shared --slots --max-waiters -t --ttl -k --kill-after --signal --on-lost --max-hold
 	--descendants --at-least --reentrant --if-unreachable -S --server --prefix --fence --min-fence
 	--connect-timeout --password-file --password-command --config --watch --report --label --held
-	--status --list --break --json --force --token -v --verbose -q --quiet -o --close
+	--status --list --break --check --json --force --token -v --verbose -q --quiet -o --close
 	-h --help -V --version'
 
 # Does OPTION take the word after it?
@@ -84,7 +84,7 @@ _dlock_find_name() {
 			break
 		fi
 		[[ ${words[i]} == -* ]] || break
-		case ${words[i]} in --held | --status | --list | --break) report=${words[i]} ;; esac
+		case ${words[i]} in --held | --status | --list | --break | --check) report=${words[i]} ;; esac
 		! _dlock_takes_word "${words[i]}" || ((i++))
 		((i++))
 	done

@@ -55,7 +55,7 @@ function __dlock_names
         string match -ar '"name":"[A-Za-z0-9_.:/@%+,=-]+"' | string split -f 4 '"'
 end
 
-# --status, --list or --break, where the locks themselves are asked for.
+# --status, --list, --break or --check, where the locks themselves are asked for.
 function __dlock_asks
     contains -- $argv[1] (commandline -opc)
 end
@@ -64,6 +64,7 @@ function __dlock_asks_about_locks
     __dlock_asks --status
     or __dlock_asks --list
     or __dlock_asks --break
+    or __dlock_asks --check
 end
 
 function __dlock_needs_command
@@ -126,6 +127,7 @@ __dlock_option -l held -d 'Is the lock of the dlock above still ours?'
 __dlock_option -l status -d 'Who holds each NAME, and who waits'
 __dlock_option -l list -d 'Every lock, or those that a glob matches'
 __dlock_option -l break -d 'Take the lock from its holder'
+__dlock_option -l check -d 'Is this server fit to keep locks?'
 __dlock_option -l json -d 'A report in JSON'
 __dlock_option -l force -d 'Break it at once, whoever holds it'
 __dlock_option -l token -x -d 'Break only the holding with this token'

@@ -12,17 +12,16 @@
  *                    config_file.c, operands.c, actions.c: what goes with what), config.h (the text
  *                    of a config file), password.h (which of several), reports.h (to view/),
  *                    complaint.h, help.h
- *   view/            view.h (--status, --list, --break), look.h (asking about one lock), sight.h
- *                    (what the answers show), picture.h (how it is printed), slice.h, text.h,
- *                    glob.h, visit.h (to a server)
- *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
- *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
- *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
- *                    answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h
- *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h
- *                    (finding and killing processes), proc.h, forward.h (signals exactly once),
- *                    signals.h, terminal.h, channel.h, report.h, deadman.h, urgency.h,
- *                    descriptors.h, password.h (the file or command that has it),
+ *   view/            view.h (--status, --list, --break, --check), look.h (asking about one lock),
+ * sight.h (what the answers show), picture.h (how it is printed), slice.h, text.h, glob.h, visit.h
+ * (to a server), check_facts.h, check_judge.h (--check: what was found, and what it means),
+ * check_ask.h, check_trial.h, check_print.h job/             job.h (COMMAND under its lock: where
+ * the two halves meet), waiter.h, keeper.h (RUNNER), ending.h, nets.h, relay.h (signals and
+ * messages to it), variables.h, standin.h (no lock of its own), ancestor.h (a lock that is held
+ * above), answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h run/ the
+ * process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h (finding and killing
+ * processes), proc.h, forward.h (signals exactly once), signals.h, terminal.h, channel.h, report.h,
+ * deadman.h, urgency.h, descriptors.h, password.h (the file or command that has it),
  *                    password_helper.h, held.h (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h,
  *                    testing.h
  *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
@@ -305,6 +304,7 @@ main(int argc, char **argv)
 	case OPTIONS_STATUS:
 	case OPTIONS_LIST:
 	case OPTIONS_BREAK:
+	case OPTIONS_CHECK:
 		say_sources(&run.options);
 		return reports_run(&run.options, result, &run.loop, &run.signals);
 	case OPTIONS_RUN:

@@ -174,10 +174,10 @@ fake_list() {
 	done
 }
 
-@test "after --status, --list and --break no shell completes a command" {
+@test "after --status, --list, --break and --check no shell completes a command" {
 	local shell action
 	for shell in bash zsh fish; do
-		for action in --status --list --break; do
+		for action in --status --list --break --check; do
 			run complete "$shell" "dlock $action L quuxc"
 			refute_output --partial quuxcommand || { echo "$shell $action"; return 1; }
 		done

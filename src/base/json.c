@@ -111,6 +111,13 @@ json_number(struct json *json, const char *key, int64_t value)
 }
 
 void
+json_bool(struct json *json, const char *key, bool value)
+{
+	add_key(json, key);
+	add_word(json, value ? "true" : "false");
+}
+
+void
 json_null(struct json *json, const char *key)
 {
 	add_key(json, key);

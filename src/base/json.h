@@ -31,6 +31,8 @@ json_text(struct json *json, const char *key, const char *value);
 void
 json_number(struct json *json, const char *key, int64_t value);
 void
+json_bool(struct json *json, const char *key, bool value);
+void
 json_null(struct json *json, const char *key);
 
 /* Begins a member that is an object ('{') or an array ('['), and ends it. In an array the key of

@@ -22,6 +22,8 @@ actions_name(enum option_action action)
 		return "--list";
 	case ACTION_BREAK:
 		return "--break";
+	case ACTION_CHECK:
+		return "--check";
 	}
 	return NULL;
 }
@@ -29,7 +31,8 @@ actions_name(enum option_action action)
 static bool
 is_report(enum option_action action)
 {
-	return action == ACTION_STATUS || action == ACTION_LIST || action == ACTION_BREAK;
+	return action == ACTION_STATUS || action == ACTION_LIST || action == ACTION_BREAK ||
+	    action == ACTION_CHECK;
 }
 
 static bool
@@ -46,8 +49,13 @@ check_report(const struct options *options, struct problem *problem)
 	size_t count;
 	const struct option_row *table = options_table(&count);
 	const char *action = actions_name(options->action);
+	const char *more = options->action == ACTION_BREAK ? ", --force, --token"
+	    : options->action == ACTION_CHECK              ? ", -t, -k"
+							   : "";
+	unsigned long fitting =
+	    OPTION_OF_REPORTS | (options->action == ACTION_CHECK ? OPTION_OF_CHECK : 0);
 	for (size_t i = 0; i < count; i++) {
-		if (options->source[i] != SOURCE_LINE || (table[i].traits & OPTION_OF_REPORTS) != 0)
+		if (options->source[i] != SOURCE_LINE || (table[i].traits & fitting) != 0)
 			continue;
 		options_print(name, sizeof name, &table[i]);
 		if (strcmp(name, action) == 0)
@@ -55,7 +63,7 @@ check_report(const struct options *options, struct problem *problem)
 		problem_set(problem,
 		    "%s does not go with %s: that takes the options of the server, --prefix, "
 		    "--config, --json%s, -q and -v",
-		    name, action, options->action == ACTION_BREAK ? ", --force, --token" : "");
+		    name, action, more);
 		return false;
 	}
 	return true;
@@ -69,7 +77,7 @@ actions_check_line(const struct options *options, struct problem *problem)
 		return false;
 	if (options->json && !is_report(action)) {
 		problem_set(problem,
-		    "--json goes with --status, --list and --break: dlock --status --json NAME");
+		    "--json goes with --status, --list, --break and --check: dlock --status --json NAME");
 		return false;
 	}
 	if (options->force && action != ACTION_BREAK) {

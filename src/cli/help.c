@@ -54,6 +54,7 @@ help_print(void)
 	      "       dlock [OPTION]... NAME -c STRING\n"
 	      "       dlock [OPTION]... --held [NAME]\n"
 	      "       dlock [OPTION]... --status NAME... | --list [GLOB] | --break NAME\n"
+	      "       dlock [OPTION]... --check\n"
 	      "Run COMMAND while holding the lock NAME, which every machine that uses the same\n"
 	      "Redis can see. COMMAND is dead before anybody else can get the lock.\n\n",
 	    stdout);
@@ -67,7 +68,7 @@ help_print(void)
 	      "Exit status: COMMAND's; 75 not had in time; 79 lost while COMMAND ran; 69 server\n"
 	      "unreachable or refusing; 77 access denied; 124 --max-hold ran out; 64 usage;\n"
 	      "78 configuration; 71 system; 126, 127 no COMMAND. --status: 0 each NAME is held,\n"
-	      "1 one is free; --break: 0 broken, 1 it was free.\n"
+	      "1 one is free; --break: 0 broken, 1 it was free; --check: 0 fit, 69 unfit.\n"
 	      "The server is -S, else DLOCK_SERVER, else REDIS_URL, else the config file's.\n"
 	      "See dlock(1).\n",
 	    stdout);

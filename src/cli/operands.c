@@ -114,6 +114,9 @@ operands_take_names(struct options *options, char **rest, struct problem *proble
 		    none ? "--break needs a NAME: dlock --break NAME"
 			 : "--break takes one NAME, and no COMMAND: dlock --break NAME");
 		return !none && !several;
+	case ACTION_CHECK:
+		problem_set(problem, "--check takes no NAME: dlock --check");
+		return none;
 	case ACTION_RUN:
 		break;
 	}

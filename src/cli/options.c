@@ -159,6 +159,8 @@ result_of(enum option_action action)
 		return OPTIONS_LIST;
 	case ACTION_BREAK:
 		return OPTIONS_BREAK;
+	case ACTION_CHECK:
+		return OPTIONS_CHECK;
 	}
 	return OPTIONS_USAGE_ERROR;
 }

@@ -26,6 +26,7 @@ enum options_result {
 	OPTIONS_STATUS, /* --status: `names` */
 	OPTIONS_LIST,   /* --list: `glob` */
 	OPTIONS_BREAK,  /* --break: `name` */
+	OPTIONS_CHECK,  /* --check */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_USAGE_ERROR,  /* 64 */
@@ -47,6 +48,7 @@ enum option_action {
 	ACTION_STATUS,
 	ACTION_LIST,
 	ACTION_BREAK,
+	ACTION_CHECK,
 };
 
 /* Where the server's password comes from. */
@@ -116,9 +118,11 @@ enum option_trait {
 	/* --held NAME needs it to know which lock is meant; it looks at no other setting, so that a
 	 * bad one is nothing to it. */
 	OPTION_NAMES_LOCK = 2,
-	/* What --status, --list and --break take; the others on a command line with them are a
-	 * slip, in the environment and the file they are for runs. */
+	/* What --status, --list, --break and --check take; the others on a command line with them
+	 * are a slip, in the environment and the file they are for runs. */
 	OPTION_OF_REPORTS = 4,
+	/* What --check takes beside those: it tells what a lease is good for. */
+	OPTION_OF_CHECK = 8,
 	/* Those of one group set the same thing: who names one of them on the command line has
 	 * overruled the others in the environment and the file. */
 	OPTION_SETS_WAIT = 1 << 8,

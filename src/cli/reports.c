@@ -33,6 +33,22 @@ break_lock(const struct view_settings *settings, const struct options *options)
 	return view_break(settings, options->name, record);
 }
 
+/* False, and the status: the lease would be refused for a run, or the prefix makes no keys. */
+static bool
+prepare_check(const struct options *options, struct lease_terms *terms, int *status)
+{
+	static struct keys keys;
+	struct problem problem;
+	if (!lease_terms_make(terms, options->ttl_ns, options->grace_ns, &problem))
+		*status = complaint_of_setting(&problem,
+		    options_are_configured(options, "ttl", "kill-after"));
+	else if (!keys_make(&keys, options->prefix, "x", &problem))
+		*status = complaint_of_key(options, "x", &problem);
+	else
+		return true;
+	return false;
+}
+
 int
 reports_run(struct options *options, enum options_result what, struct loop *loop,
     struct signals *signals)
@@ -41,10 +57,15 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 	struct problem problem;
 	struct secret_source *secret;
 	char server[1024];
+	struct lease_terms terms;
+	int status = 0;
 
-	const char *bad = what == OPTIONS_LIST ? NULL : find_bad_name(options, &problem);
+	bool has_names = what == OPTIONS_STATUS || what == OPTIONS_BREAK;
+	const char *bad = has_names ? find_bad_name(options, &problem) : NULL;
 	if (bad != NULL)
 		return complaint_of_key(options, bad, &problem);
+	if (what == OPTIONS_CHECK && !prepare_check(options, &terms, &status))
+		return status;
 	url_print(&options->url, server, sizeof server);
 	if (loop_open(loop) != 0)
 		return complaint_of_system("make a timer");
@@ -68,5 +89,7 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 		return view_status(&settings, options->names);
 	if (what == OPTIONS_LIST)
 		return view_list(&settings, options->glob);
+	if (what == OPTIONS_CHECK)
+		return view_check(&settings, &terms);
 	return break_lock(&settings, options);
 }

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* --status, --list and --break, from the options to view.h. */
+/* --status, --list, --break and --check, from the options to view.h. */
 #ifndef DLOCK_CLI_REPORTS_H
 #define DLOCK_CLI_REPORTS_H
 

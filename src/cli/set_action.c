@@ -47,6 +47,13 @@ set_break(struct options *options, const char *value, struct problem *problem)
 }
 
 bool
+set_check(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value;
+	return take_action(options, ACTION_CHECK, problem);
+}
+
+bool
 set_json(struct options *options, const char *value, struct problem *problem)
 {
 	(void)value;

@@ -78,6 +78,8 @@ set_list(struct options *options, const char *value, struct problem *problem);
 bool
 set_break(struct options *options, const char *value, struct problem *problem);
 bool
+set_check(struct options *options, const char *value, struct problem *problem);
+bool
 set_json(struct options *options, const char *value, struct problem *problem);
 bool
 set_force(struct options *options, const char *value, struct problem *problem);

@@ -113,6 +113,19 @@ lease_default_connect_limit(int64_t ttl_ns)
 }
 
 int64_t
+lease_longest_outage(const struct lease_terms *terms)
+{
+	struct instant t0 = {0};
+	return instant_between(lease_renew_at(terms, t0), lease_term_at(terms, t0));
+}
+
+int64_t
+lease_sure_outage(const struct lease_terms *terms)
+{
+	return lease_longest_outage(terms) - 2 * lease_renew_limit(terms);
+}
+
+int64_t
 lease_patience(const struct lease_terms *terms)
 {
 	return most(2 * terms->ttl_ns, 60 * NS_PER_S);

@@ -70,6 +70,14 @@ lease_request_limit(const struct lease_terms *terms);
 int64_t
 lease_default_connect_limit(int64_t ttl_ns);
 
+/* The longest absence of the server that does not disturb a holder, if it begins at the worst
+ * instant, just before a renewal, and a try falls into its very end; and the longest that never
+ * does, though a try hangs when it ends, and the next comes after the longest pause. */
+int64_t
+lease_longest_outage(const struct lease_terms *terms);
+int64_t
+lease_sure_outage(const struct lease_terms *terms);
+
 /* How long a server that was lost while waiting, or that left an answer in doubt, is tried again
  * when no -w says otherwise: max(2 T, 60 s). */
 int64_t

@@ -225,6 +225,8 @@ try_next_address(struct link *link)
 {
 	link->state = LINK_CONNECTING;
 	loop_stop_timer(link->loop, &link->patience);
+	if (link->next_address == 0)
+		link->connecting_at = clock_now();
 	while (link->next_address < link->addresses.count) {
 		size_t left = link->addresses.count - link->next_address;
 		if (begin_to_connect(link, link->next_address++) != 0) {

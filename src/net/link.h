@@ -24,8 +24,8 @@
 #include "net/url.h"
 
 #define LINK_MAX_ANSWER 65536
-#define LINK_MAX_ARRAY 8  /* items of one array */
-#define LINK_MAX_ITEMS 64 /* of one answer, with what is nested in it */
+#define LINK_MAX_ARRAY 24  /* items of one array: HELLO's answer has 14 to 18 */
+#define LINK_MAX_ITEMS 128 /* of one answer, with what is nested in it */
 #define LINK_MAX_REQUEST 40960
 
 enum reply_kind {
@@ -75,6 +75,7 @@ struct link {
 	struct watch watch;
 	struct timer patience; /* with one address, while there is another */
 	struct instant deadline;
+	struct instant connecting_at; /* the address was known */
 	struct problem problem; /* of the address tried last */
 	struct link_reader *reader;
 	unsigned int generation; /* counts closings: a callback may have closed the link */

@@ -59,6 +59,7 @@ on_opened(void *context)
 {
 	struct redis_query *query = context;
 	query->phase = QUERY_LOGIN;
+	query->opened_at = clock_now();
 	redis_login_start(&query->login);
 }
 
@@ -89,7 +90,7 @@ on_answer(void *context, const struct reply *reply)
 	} else if (query->phase != QUERY_ASKED) {
 		problem_set(&why, UNASKED);
 		fail(query, OUTCOME_REFUSED, &why);
-	} else if (reply->kind == REPLY_ERROR) {
+	} else if (reply->kind == REPLY_ERROR && !query->takes_errors) {
 		answer_tell_error(reply->text, &why);
 		fail(query, answer_classify_error(reply->text), &why);
 	} else {
@@ -126,6 +127,7 @@ redis_query_init(struct redis_query *query, struct loop *loop, const struct url 
 	query->context = context;
 	query->deadline = (struct timer){.due = on_deadline, .context = query};
 	query->phase = QUERY_CLOSED;
+	query->takes_errors = false;
 	link_init(&query->link, loop, url, &link_events, query);
 	query->login = (struct redis_login){
 	    .link = &query->link,
@@ -140,10 +142,30 @@ redis_query_init(struct redis_query *query, struct loop *loop, const struct url 
 void
 redis_query_open(struct redis_query *query, int64_t limit_ns)
 {
-	struct instant limit = instant_plus(clock_now(), limit_ns);
+	query->opening_at = clock_now();
+	struct instant limit = instant_plus(query->opening_at, limit_ns);
 	query->phase = QUERY_CONNECTING;
 	loop_set_timer(query->loop, &query->deadline, limit);
 	link_open(&query->link, limit, false);
+}
+
+void
+redis_query_command(struct redis_query *query, size_t word_count, const char *const *words,
+    int64_t limit_ns)
+{
+	struct problem why;
+	if (link_has_unread(&query->link)) {
+		problem_set(&why, UNASKED);
+		fail(query, OUTCOME_REFUSED, &why);
+		return;
+	}
+	query->phase = QUERY_ASKED;
+	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
+	link_append(&query->link, (int)word_count, words);
+	if (!link_flush(&query->link)) {
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		fail(query, OUTCOME_UNREACHABLE, &why);
+	}
 }
 
 void
@@ -154,25 +176,14 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 	    [QUERY_STATUS] = lua_status,
 	    [QUERY_LIST] = lua_list,
 	    [QUERY_BREAK] = lua_break,
+	    [QUERY_CHECK] = lua_check,
 	};
 	const char *argv[3 + QUERY_MAX_WORDS] = {"EVAL", scripts[script]};
 	char count[24];
-	struct problem why;
-	if (link_has_unread(&query->link)) {
-		problem_set(&why, UNASKED);
-		fail(query, OUTCOME_REFUSED, &why);
-		return;
-	}
 	snprintf(count, sizeof count, "%zu", key_count);
 	argv[2] = count;
 	memcpy(argv + 3, words, word_count * sizeof *words);
-	query->phase = QUERY_ASKED;
-	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
-	link_append(&query->link, (int)word_count + 3, argv);
-	if (!link_flush(&query->link)) {
-		problem_set_errno(&why, "cannot write a request", ENOMEM);
-		fail(query, OUTCOME_UNREACHABLE, &why);
-	}
+	redis_query_command(query, word_count + 3, argv, limit_ns);
 }
 
 int64_t

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* A small client for who only looks, or acts once: it connects and logs in, then sends one script
- * at a time. It keeps nothing up: what fails is told, with its connection closed, and that is the
+/* A small client for who only looks, or acts once: it connects and logs in, then sends one script,
+ * or command, at a time. It keeps nothing up: what fails is told, with its connection closed, and that is the
  * end of it.
  *
  * Between requests it does not watch what the server does: a connection that is lost then is found
@@ -10,6 +10,7 @@
 #ifndef DLOCK_STORE_REDIS_QUERY_H
 #define DLOCK_STORE_REDIS_QUERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@
 struct redis_query_events {
 	/* Logged in: the first script may be asked. */
 	void (*ready)(void *context);
-	/* The script's answer, no error; it lives until this returns. */
+	/* The answer, no error but with takes_errors; it lives until this returns. */
 	void (*answered)(void *context, const struct reply *reply);
 	/* UNREACHABLE, REFUSED or DENIED; UNKNOWN: the script was sent, and may have been executed
 	 * or not. */
@@ -47,6 +48,9 @@ struct redis_query {
 	struct redis_login login;
 	struct timer deadline;
 	enum redis_query_phase phase;
+	bool takes_errors;         /* set by the user: an error is an answer too */
+	struct instant opening_at; /* redis_query_open was called */
+	struct instant opened_at;  /* the connection stood; before that link.connecting_at */
 	int64_t clock_us; /* the server's clock at clock_at, or a little less */
 	struct instant clock_at;
 };
@@ -67,6 +71,7 @@ enum redis_query_script {
 	QUERY_STATUS,
 	QUERY_LIST,
 	QUERY_BREAK,
+	QUERY_CHECK,
 };
 
 /* Asks that script, when the last one has been answered: answered or failed follows within
@@ -74,6 +79,11 @@ enum redis_query_script {
 void
 redis_query_ask(struct redis_query *query, enum redis_query_script script, size_t key_count,
     size_t word_count, const char *const *words, int64_t limit_ns);
+
+/* The same with any command, whose words are plain strings. */
+void
+redis_query_command(struct redis_query *query, size_t word_count, const char *const *words,
+    int64_t limit_ns);
 
 /* The server's time at which a script that is sent now, and was given that limit, is not wanted
  * any more: one that acts compares it with its clock, so that a request which was held up on its

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* dlock --status, --list and --break: what is on the server, for people or as JSON, and taking a
- * lock from its holder.
+/* dlock --status, --list, --break and --check: what is on the server, for people or as JSON, taking
+ * a lock from its holder, and whether the server is fit to keep locks at all.
  *
  * One process, one connection, no lease and nothing that has to be kept up: a question is asked
  * within its limits, or it has failed. What is printed is complete: when the server is lost half
@@ -20,6 +20,7 @@
 
 #include "base/loop.h"
 #include "base/secret.h"
+#include "lock/lease.h"
 #include "net/url.h"
 #include "run/signals.h"
 
@@ -34,7 +35,7 @@ struct view_settings {
 	int64_t connect_limit_ns; /* look-up, connection and login together */
 	int64_t answer_limit_ns;  /* each answer */
 	bool json;
-	bool quiet;        /* --break says nothing of what went well */
+	bool quiet;        /* --break says nothing of what went well, --check its verdict alone */
 	bool force;        /* --break --force */
 	const char *token; /* --break --token T: only that holding; NULL: all */
 };
@@ -55,5 +56,11 @@ view_list(const struct view_settings *settings, const char *glob);
  * number). */
 int
 view_break(const struct view_settings *settings, const char *name, const char *record);
+
+/* --check: what the server is, what it may forget, and what dlock can do there, tried with a lock
+ * of a random name, of which nothing is left. 0: fit, though maybe not for everything; 69: unfit,
+ * or not reached: that is on stdout, too. */
+int
+view_check(const struct view_settings *settings, const struct lease_terms *terms);
 
 #endif

@@ -50,6 +50,8 @@ on_signals(void *context, short revents)
 	while (signals_read(visit->settings->signals, &number, &code, &sender)) {
 		if (!signals_ends_waiter(number))
 			continue;
+		if (visit->leave != NULL)
+			visit->leave(visit);
 		redis_query_close(&visit->query);
 		signals_die_of(number);
 	}
@@ -79,6 +81,7 @@ visit_begin(struct visit *visit, const struct view_settings *settings)
 	};
 	visit->settings = settings;
 	visit->is_over = false;
+	visit->leave = NULL;
 	visit->signals = (struct watch){.fd = settings->signals->fd,
 	    .events = POLLIN,
 	    .ready = on_signals,
@@ -99,6 +102,17 @@ visit_ask(struct visit *visit, const struct question *question,
 	visit->context = context;
 	redis_query_ask(&visit->query, question->script, question->key_count, question->word_count,
 	    question->words, visit->settings->answer_limit_ns);
+	return wait_for_end(visit);
+}
+
+bool
+visit_command(struct visit *visit, size_t word_count, const char *const *words,
+    bool (*take)(void *context, const struct reply *reply), void *context)
+{
+	visit->is_over = false;
+	visit->take = take;
+	visit->context = context;
+	redis_query_command(&visit->query, word_count, words, visit->settings->answer_limit_ns);
 	return wait_for_end(visit);
 }
 

@@ -17,6 +17,8 @@ struct visit {
 	bool is_over; /* what was begun last */
 	bool (*take)(void *context, const struct reply *reply);
 	void *context;
+	/* Called, if set, when a signal is about to end this process: must not wait. */
+	void (*leave)(struct visit *visit);
 	/* When something has failed. */
 	enum outcome outcome;
 	struct problem problem;
@@ -36,6 +38,11 @@ struct question {
 /* Asks; `take` gets the answer, and says whether it makes sense. False: as above. */
 bool
 visit_ask(struct visit *visit, const struct question *question,
+    bool (*take)(void *context, const struct reply *reply), void *context);
+
+/* The same with any command, whose words are plain strings. */
+bool
+visit_command(struct visit *visit, size_t word_count, const char *const *words,
     bool (*take)(void *context, const struct reply *reply), void *context);
 
 /* The failure as that of what was to be done ("look at 'nightly'"), and dlock's exit status for it.

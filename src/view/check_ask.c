@@ -1,0 +1,230 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "view/check_ask.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "store/redis_answer.h"
+#include "view/check_trial.h"
+#include "view/visit.h"
+
+/* What an answer is taken into. */
+struct asking {
+	struct visit *visit;
+	struct check_facts *facts;
+	struct instant sent_at;
+	int64_t sent_us; /* by this host's wall clock */
+	bool is_refused;
+	char *run_id; /* of this connection's server */
+};
+
+static int64_t
+wall_clock_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * (NS_PER_S / NS_PER_US) + now.tv_nsec / NS_PER_US;
+}
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+static bool
+take_round(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	int64_t server_us = answer_read_time(reply);
+	if (server_us == 0)
+		return false;
+	check_facts_take_round(asking->facts, instant_between(asking->sent_at, clock_now()),
+	    server_us, asking->sent_us);
+	return true;
+}
+
+/* What is refused is not told. */
+static bool
+take_hello(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	return reply->kind == REPLY_ERROR || check_facts_take_hello(asking->facts, reply);
+}
+
+static bool
+take_info(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	asking->is_refused = reply->kind != REPLY_STRING;
+	if (asking->is_refused)
+		return reply->kind == REPLY_ERROR;
+	asking->facts->told[SOURCE_INFO] = true;
+	check_facts_take_info(asking->facts, reply->text, reply->length);
+	return true;
+}
+
+static bool
+take_config(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	asking->is_refused = reply->kind == REPLY_ERROR;
+	return asking->is_refused || check_facts_take_config(asking->facts, reply);
+}
+
+/* Our end of the connection as text, as CLIENT INFO has it. */
+static bool
+print_own_address(const struct visit *visit, char *out, size_t size)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	char host[INET6_ADDRSTRLEN];
+	const struct sockaddr_in *four = (const void *)&address;
+	const struct sockaddr_in6 *six = (const void *)&address;
+	if (getsockname(visit->query.link.watch.fd, (struct sockaddr *)&address, &length) != 0)
+		return false;
+	if (address.ss_family == AF_INET &&
+	    inet_ntop(AF_INET, &four->sin_addr, host, sizeof host) != NULL)
+		snprintf(out, size, " addr=%s:%d ", host, ntohs(four->sin_port));
+	else if (address.ss_family == AF_INET6 &&
+	    inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host) != NULL)
+		snprintf(out, size, " addr=[%s]:%d ", host, ntohs(six->sin6_port));
+	else
+		return false;
+	return true;
+}
+
+/* Who stands between has a connection of its own to the server. */
+static bool
+take_client_info(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	char own[INET6_ADDRSTRLEN + 24];
+	const char *seen = reply->kind == REPLY_STRING ? strstr(reply->text, " addr=") : NULL;
+	if (seen == NULL || !print_own_address(asking->visit, own, sizeof own) ||
+	    strstr(reply->text, own) != NULL)
+		return true;
+	snprintf(asking->facts->seen_as, sizeof asking->facts->seen_as, "%.*s",
+	    (int)strcspn(seen + 6, " "), seen + 6);
+	return true;
+}
+
+static bool
+take_run_id(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	static struct check_facts other;
+	if (reply->kind != REPLY_STRING)
+		return true;
+	other = *asking->facts;
+	check_facts_take_info(&other, reply->text, reply->length);
+	if (strcmp(other.run_id, asking->facts->run_id) != 0)
+		memcpy(asking->facts->other_run_id, other.run_id, sizeof other.run_id);
+	return true;
+}
+
+/* -- questions -------------------------------------------------------------------------------- */
+
+static bool
+ask(struct asking *asking, const char *const words[3],
+    bool (*take)(void *context, const struct reply *reply))
+{
+	size_t count = 1;
+	while (count < 3 && words[count] != NULL)
+		count++;
+	asking->sent_at = clock_now();
+	asking->sent_us = wall_clock_us();
+	return visit_command(asking->visit, count, words, take, asking);
+}
+
+static bool
+ask_rounds(struct asking *asking)
+{
+	static const char *const time_words[3] = {"TIME"};
+	for (int i = 0; i < CHECK_ROUNDS; i++) {
+		if (!ask(asking, time_words, take_round))
+			return false;
+	}
+	check_facts_sort(asking->facts);
+	return true;
+}
+
+/* One section after the other, one setting after the other: an answer has its limits, and several
+ * at once are for Redis 7. */
+static bool
+ask_settings(struct asking *asking)
+{
+	static const char *const sections[] = {"server", "clients", "memory", "persistence",
+	    "replication"};
+	static const char *const names[] = {"save", "appendonly", "appendfsync", "maxmemory",
+	    "maxmemory-policy", "min-replicas-to-write", "timeout", "maxclients"};
+	asking->is_refused = false;
+	for (size_t i = 0; i < sizeof sections / sizeof *sections && !asking->is_refused; i++) {
+		const char *const words[3] = {"INFO", sections[i]};
+		if (!ask(asking, words, take_info))
+			return false;
+	}
+	asking->is_refused = false;
+	for (size_t i = 0; i < sizeof names / sizeof *names && !asking->is_refused; i++) {
+		const char *const words[3] = {"CONFIG", "GET", names[i]};
+		if (!ask(asking, words, take_config))
+			return false;
+	}
+	return true;
+}
+
+static bool
+ask_all(struct asking *asking)
+{
+	static const char *const hello[3] = {"HELLO", "2"};
+	static const char *const client_info[3] = {"CLIENT", "INFO"};
+	return ask_rounds(asking) && ask(asking, hello, take_hello) && ask_settings(asking) &&
+	    ask(asking, client_info, take_client_info) &&
+	    check_trial_run(asking->visit, asking->facts);
+}
+
+static void
+note_arrival(struct check_facts *facts, const struct redis_query *query, bool is_named)
+{
+	facts->is_reached = true;
+	if (is_named)
+		facts->lookup_ns = instant_between(query->opening_at, query->link.connecting_at);
+	facts->connect_ns = instant_between(query->link.connecting_at, query->opened_at);
+	facts->login_ns = instant_between(query->opened_at, query->clock_at);
+}
+
+static bool
+begin(struct visit *visit, const struct view_settings *settings)
+{
+	bool is_there = visit_begin(visit, settings);
+	visit->query.takes_errors = true;
+	return is_there;
+}
+
+/* Another connection: is it to the same server? */
+static bool
+ask_again(struct asking *asking, const struct view_settings *settings)
+{
+	static const char *const words[3] = {"INFO", "server"};
+	if (asking->facts->run_id[0] == '\0')
+		return true;
+	visit_end(asking->visit);
+	return begin(asking->visit, settings) && ask(asking, words, take_run_id);
+}
+
+void
+check_ask(struct check_facts *facts, const struct view_settings *settings)
+{
+	static struct visit visit;
+	struct asking asking = {.visit = &visit, .facts = facts};
+	bool is_there = begin(&visit, settings);
+	if (is_there)
+		note_arrival(facts, &visit.query, settings->url->scheme != URL_UNIX);
+	if (!is_there || !ask_all(&asking) || !ask_again(&asking, settings)) {
+		facts->failure = visit.outcome;
+		facts->problem = visit.problem;
+	}
+	visit_end(&visit);
+}

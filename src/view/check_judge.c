@@ -1,0 +1,247 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "view/check_judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/values.h"
+
+/* A clock that is wrong by more will be set one day, and forward it ends leases early. */
+#define CLOCK_MOST_US INT64_C(1000000)
+
+static void
+add(struct check_judgement *judgement, bool is_fatal, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void
+add(struct check_judgement *judgement, bool is_fatal, const char *code, const char *format, ...)
+{
+	va_list arguments;
+	size_t at = judgement->count;
+	if (at == MOST_REASONS)
+		return;
+	if (is_fatal) {
+		for (at = 0; at < judgement->count && judgement->reasons[at].is_fatal; at++)
+			;
+		memmove(&judgement->reasons[at + 1], &judgement->reasons[at],
+		    (judgement->count - at) * sizeof *judgement->reasons);
+	}
+	struct check_reason *reason = &judgement->reasons[at];
+	reason->code = code;
+	reason->is_fatal = is_fatal;
+	va_start(arguments, format);
+	vsnprintf(reason->text, sizeof reason->text, format, arguments);
+	va_end(arguments);
+	judgement->count++;
+	if (is_fatal)
+		judgement->verdict = VERDICT_UNFIT;
+	else if (judgement->verdict == VERDICT_GOOD)
+		judgement->verdict = VERDICT_WORKS_BUT;
+}
+
+#define FATAL(...) add(judgement, true, __VA_ARGS__)
+#define BUT(...) add(judgement, false, __VA_ARGS__)
+
+const char *
+check_verdict_name(enum check_verdict verdict)
+{
+	static const char *const names[] = {
+	    [VERDICT_GOOD] = "good",
+	    [VERDICT_WORKS_BUT] = "works but",
+	    [VERDICT_UNFIT] = "unfit",
+	};
+	return names[verdict];
+}
+
+/* -- what it is ------------------------------------------------------------------------------- */
+
+bool
+check_judge_version(const char *product, const char *version)
+{
+	int major = 0, minor = 0;
+	if (sscanf(version, "%9d.%9d", &major, &minor) != 2)
+		return true;
+	if (strcmp(product, "redis") == 0)
+		return major >= 6;
+	if (strcmp(product, "valkey") == 0)
+		return major > 7 || (major == 7 && minor >= 2);
+	return true;
+}
+
+static void
+judge_identity(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	if (!check_judge_version(facts->product, facts->version))
+		FATAL("version", "%s %s is too old: dlock needs Redis 6.0 or Valkey 7.2",
+		    facts->product, facts->version);
+	if (facts->other_run_id[0] != '\0')
+		FATAL("several-servers",
+		    "two connections were shown two servers (run id %s and %s): a lock must be kept by "
+		    "one",
+		    facts->run_id, facts->other_run_id);
+	if (strcmp(facts->mode, "cluster") == 0)
+		FATAL("cluster",
+		    "it is a node of a Redis Cluster, which this version of dlock does not speak to");
+	if (strcmp(facts->mode, "sentinel") == 0)
+		FATAL("sentinel", "it is a Sentinel, which keeps no locks");
+	if (strcmp(facts->role, "replica") == 0 || strcmp(facts->role, "slave") == 0)
+		FATAL("replica", "it is a replica%s: locks are kept by its master",
+		    strcmp(facts->master_link, "down") == 0 ? " that has lost its master" : "");
+	if (facts->loading > 0)
+		FATAL("loading", "it is still loading its data");
+}
+
+/* -- what it may forget ----------------------------------------------------------------------- */
+
+static void
+judge_memory(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	if (facts->memory_most <= 0)
+		return;
+	if (facts->policy[0] != '\0' && strcmp(facts->policy, "noeviction") != 0)
+		BUT("eviction",
+		    "maxmemory-policy %s may drop locks when memory is short: use noeviction",
+		    facts->policy);
+	else if (facts->memory_used >= facts->memory_most / 10 * 9)
+		BUT("memory", "%d%% of maxmemory are used: when it is full no lock can be taken",
+		    (int)((double)facts->memory_used * 100 / (double)facts->memory_most));
+}
+
+static void
+judge_persistence(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	if (facts->aof == 0 && facts->save_known && facts->save[0] == '\0')
+		BUT("no-persistence",
+		    "nothing is written to disk: a restart forgets all locks, whose holders run on "
+		    "until their next renewal");
+	else if (facts->aof == 0 && facts->save_known)
+		BUT("snapshots-only",
+		    "only snapshots are written to disk: a crash forgets the locks of minutes "
+		    "(appendonly yes would keep them)");
+	else if (facts->aof == 1 && strcmp(facts->appendfsync, "no") == 0)
+		BUT("appendfsync-no",
+		    "appendfsync no: when its machine crashes the locks of half a minute are forgotten");
+	if (facts->rdb_failed == 1)
+		BUT("save-failed", "its last snapshot could not be written");
+	if (facts->aof_failed == 1)
+		BUT("append-failed", "the last write to its append-only file failed");
+}
+
+static void
+judge_replicas(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	int64_t good = facts->good_replicas >= 0 ? facts->good_replicas : facts->replicas;
+	if (facts->min_replicas > 0 && good >= 0 && good < facts->min_replicas)
+		FATAL("min-replicas",
+		    "min-replicas-to-write is %d, and %d replicas are there: it refuses all writes",
+		    (int)facts->min_replicas, (int)good);
+	else if (facts->min_replicas == 0 && facts->replicas > 0)
+		BUT("failover",
+		    "it has replicas, and min-replicas-to-write is 0: cut off from them it goes on to "
+		    "give locks, which a failover forgets");
+}
+
+/* -- connections ------------------------------------------------------------------------------ */
+
+static void
+judge_clients(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	char third[32];
+	int64_t third_ns = facts->terms.ttl_ns / 3;
+	if (facts->clients_most > 0 && facts->clients >= facts->clients_most / 10 * 9)
+		BUT("maxclients", "%d of %d possible clients are connected", (int)facts->clients,
+		    (int)facts->clients_most);
+	if (facts->idle_s > 0 && facts->idle_s * NS_PER_S <= third_ns)
+		BUT("idle-timeout",
+		    "timeout %d cuts connections that are idle for as long as a holder's is between two "
+		    "renewals (%s)",
+		    (int)facts->idle_s, value_print_duration(third, sizeof third, third_ns));
+}
+
+static void
+judge_times(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	char found[32], limit[32], ttl[32];
+	int64_t limit_ns = lease_renew_limit(&facts->terms);
+	int64_t clock_us = facts->clock_us < 0 ? -facts->clock_us : facts->clock_us;
+	value_print_duration(limit, sizeof limit, limit_ns);
+	value_print_duration(ttl, sizeof ttl, facts->terms.ttl_ns);
+	if (facts->rounds > 0) {
+		int64_t median = facts->round_ns[facts->rounds / 2];
+		int64_t most = facts->round_ns[facts->rounds - 1];
+		value_print_duration(found, sizeof found, median > limit_ns ? median : most);
+		if (median > limit_ns)
+			FATAL("too-slow",
+			    "a round trip takes %s, and a renewal of a TTL of %s is given up after %s",
+			    found, ttl, limit);
+		else if (most > limit_ns)
+			BUT("slow",
+			    "one round trip took %s, and a renewal of a TTL of %s is given up after %s",
+			    found, ttl, limit);
+	}
+	if (facts->clock_error_us >= 0 && clock_us - facts->clock_error_us > CLOCK_MOST_US) {
+		value_print_duration(found, sizeof found,
+		    (clock_us < INT64_MAX / NS_PER_US ? clock_us : INT64_MAX / NS_PER_US - 1) *
+			NS_PER_US);
+		BUT("clock",
+		    "its clock is %s %s this host's: when it is set right, locks may expire early",
+		    found, facts->clock_us < 0 ? "behind" : "ahead of");
+	}
+}
+
+/* -- what works ------------------------------------------------------------------------------- */
+
+/* What is lost without it. */
+static const char *
+loss_of(enum check_feature feature)
+{
+	static const char *const losses[] = {
+	    [FEATURE_LOCK] = "no lock can be held",
+	    [FEATURE_WAIT] = "no lock can be waited for",
+	    [FEATURE_MESSAGES] = "waiters are not told, and poll",
+	    [FEATURE_WATCH] = "no --watch",
+	    [FEATURE_SHARED] = "no --shared",
+	    [FEATURE_SLOTS] = "no --slots",
+	    [FEATURE_COUNTER] = "no --fence counter",
+	    [FEATURE_STATUS] = "no --status",
+	    [FEATURE_LIST] = "no --list",
+	    [FEATURE_BREAK] = "no --break",
+	};
+	return losses[feature];
+}
+
+static void
+judge_features(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	for (int i = 0; i < FEATURES; i++) {
+		const struct check_trial *trial = &facts->trials[i];
+		const char *loss = loss_of((enum check_feature)i);
+		bool is_fatal = i == FEATURE_LOCK;
+		if (trial->missing[0] != '\0')
+			add(judgement, is_fatal, check_feature_name((enum check_feature)i),
+			    "%s: this user may not use %s", loss, trial->missing);
+		else if (trial->result == CHECK_FAILS)
+			add(judgement, is_fatal, check_feature_name((enum check_feature)i),
+			    "%s: %s", loss, trial->why);
+	}
+}
+
+void
+check_judge(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	memset(judgement, 0, sizeof *judgement);
+	if (facts->failure == OUTCOME_DENIED)
+		FATAL("denied", "%s", facts->problem.text);
+	else if (facts->failure != OUTCOME_OK)
+		FATAL(facts->is_reached ? "lost" : "unreachable", "%s", facts->problem.text);
+	judge_identity(facts, judgement);
+	judge_replicas(facts, judgement);
+	judge_memory(facts, judgement);
+	judge_persistence(facts, judgement);
+	judge_clients(facts, judgement);
+	judge_times(facts, judgement);
+	judge_features(facts, judgement);
+}

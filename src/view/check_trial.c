@@ -1,0 +1,478 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "view/check_trial.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/identity.h"
+#include "base/keys.h"
+#include "store/redis.h"
+#include "store/redis_answer.h"
+#include "view/slice.h"
+
+/* The lease of the trial: who dies in the middle of it leaves its lock for so long. */
+#define TRIAL_TTL (5 * NS_PER_S)
+/* A message that has not come by then does not come. */
+#define MESSAGE_LIMIT NS_PER_S
+
+/* One of the two who want the lock. */
+struct party {
+	struct redis_settings settings;
+	struct store *store;
+	char token[TOKEN_SIZE];
+	char record[IDENTITY_RECORD];
+	char mode[16];
+	bool is_answered;
+	struct store_answer answer;
+	struct instant granted_at, changed_at; /* the message came; else never */
+};
+
+struct trial {
+	struct visit *visit;
+	struct check_facts *facts;
+	struct keys keys;
+	struct party one, two;
+	struct timer limit;
+	bool is_late;
+	struct problem error; /* that a script was answered with */
+	bool is_refused;
+	bool is_lost; /* the server; visit->problem says why */
+};
+
+/* -- questions on the visit's own connection -------------------------------------------------- */
+
+static bool
+take_any(void *context, const struct reply *reply)
+{
+	struct trial *trial = context;
+	trial->is_refused = reply->kind == REPLY_ERROR;
+	if (trial->is_refused)
+		answer_tell_error(reply->text, &trial->error);
+	return true;
+}
+
+static bool
+take_refusals(void *context, const struct reply *reply)
+{
+	struct trial *trial = context;
+	char command[64], error[256];
+	struct slice part, rest;
+	take_any(context, reply);
+	if (trial->is_refused)
+		return true;
+	if (reply->kind != REPLY_ARRAY || reply->count != 1)
+		return false;
+	rest = slice_of_reply(reply->items[0]);
+	while (slice_take(&rest, &part)) {
+		slice_copy(&part, command, sizeof command);
+		if (!slice_take(&rest, &part))
+			return false;
+		slice_copy(&part, error, sizeof error);
+		check_facts_take_refusal(trial->facts, command, error);
+	}
+	return true;
+}
+
+/* A script; what it answers is looked at no further. True: it was no error. */
+static bool
+ask(struct trial *trial, const struct question *question,
+    bool (*take)(void *context, const struct reply *reply))
+{
+	if (trial->is_lost)
+		return false;
+	if (!visit_ask(trial->visit, question, take, trial)) {
+		trial->is_lost = true;
+		return false;
+	}
+	return !trial->is_refused;
+}
+
+static void
+try_script(struct trial *trial, enum check_feature feature, const struct question *question)
+{
+	bool works = ask(trial, question, take_any);
+	if (!trial->is_lost)
+		check_facts_take_trial(trial->facts, feature, works, trial->error.text);
+}
+
+static bool
+ask_check(struct trial *trial, const char *what,
+    bool (*take)(void *context, const struct reply *reply))
+{
+	const struct keys *keys = &trial->keys;
+	const struct question question = {QUERY_CHECK, 5, 7,
+	    {keys->lock, keys->fence, keys->info, keys->queue, keys->members, what,
+		trial->one.token}};
+	return ask(trial, &question, take);
+}
+
+/* A signal is about to end this process: the server does it when we have gone. */
+static void
+leave(struct visit *visit)
+{
+	struct trial *trial = visit->context;
+	const struct keys *keys = &trial->keys;
+	const char *const words[] = {keys->lock, keys->fence, keys->info, keys->queue,
+	    keys->members, "clean", ""};
+	if (visit->query.phase == QUERY_IDLE || visit->query.phase == QUERY_ASKED)
+		redis_query_ask(&visit->query, QUERY_CHECK, 5, sizeof words / sizeof *words, words,
+		    NS_PER_S);
+}
+
+/* -- the parties ------------------------------------------------------------------------------ */
+
+static void
+on_answered(void *context, const struct store_answer *answer)
+{
+	struct party *party = context;
+	party->answer = *answer;
+	party->is_answered = true;
+}
+
+static void
+on_disturbed(void *context, struct instant now)
+{
+	(void)context;
+	(void)now;
+}
+
+static void
+on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
+{
+	struct party *party = context;
+	(void)left_ns;
+	if (wake == WAKE_GRANTED)
+		party->granted_at = now;
+	else if (wake == WAKE_CHANGED)
+		party->changed_at = now;
+}
+
+static void
+set_mode(struct party *party, const char *mode)
+{
+	static struct identity identity;
+	identity_gather(&identity, "dlock", "");
+	snprintf(party->mode, sizeof party->mode, "%s", mode);
+	snprintf(identity.mode, sizeof identity.mode, "%s", mode);
+	identity_write(&identity, party->record);
+}
+
+static bool
+open_party(struct trial *trial, struct party *party)
+{
+	static const struct store_events events = {
+	    .answered = on_answered,
+	    .disturbed = on_disturbed,
+	    .woken = on_woken,
+	};
+	const struct view_settings *settings = trial->visit->settings;
+	identity_make_token(party->token);
+	set_mode(party, "exclusive");
+	party->settings = (struct redis_settings){
+	    .url = settings->url,
+	    .secret = settings->secret,
+	    .server = settings->server,
+	    .keys = &trial->keys,
+	    .token = party->token,
+	    .record = party->record,
+	    .mode = party->mode,
+	    .max_waiters = -1,
+	    .fence_mode = FENCE_CLOCK,
+	};
+	party->granted_at = party->changed_at = INSTANT_NEVER;
+	party->store = redis_store_new(settings->loop, &party->settings);
+	if (party->store == NULL)
+		return false;
+	party->store->events = &events;
+	party->store->context = party;
+	return true;
+}
+
+static bool
+run_loop(struct trial *trial)
+{
+	struct visit *visit = trial->visit;
+	if (loop_run_once(visit->settings->loop) == 0)
+		return true;
+	problem_set_errno(&visit->problem, "cannot wait", errno);
+	visit->problem.is_system = true;
+	visit->outcome = OUTCOME_UNKNOWN;
+	trial->is_lost = true;
+	return false;
+}
+
+/* What came of it: its outcome, and where that is no answer of the server's, the server is lost. */
+static enum outcome
+finish(struct trial *trial, struct party *party)
+{
+	while (!party->is_answered) {
+		if (!run_loop(trial))
+			return OUTCOME_UNKNOWN;
+	}
+	const struct store_answer *answer = &party->answer;
+	if (answer->outcome == OUTCOME_UNREACHABLE || answer->outcome == OUTCOME_UNKNOWN) {
+		trial->is_lost = true;
+		trial->visit->outcome = answer->outcome;
+		trial->visit->problem = answer->problem;
+	}
+	return answer->outcome;
+}
+
+static enum outcome
+request(struct trial *trial, struct party *party, enum store_verb verb, bool wait, bool follow)
+{
+	const struct view_settings *settings = trial->visit->settings;
+	const struct store_request request = {
+	    .verb = verb,
+	    .connect_limit_ns = settings->connect_limit_ns,
+	    .answer_limit_ns = settings->answer_limit_ns,
+	    .not_later = INSTANT_NEVER,
+	    .ttl_ns = TRIAL_TTL,
+	    .wait = wait,
+	    .ticket = wait ? party->answer.place.ticket : 0,
+	    .follow = follow,
+	};
+	if (trial->is_lost)
+		return OUTCOME_UNKNOWN;
+	party->is_answered = false;
+	party->store->operations->start(party->store, &request);
+	return finish(trial, party);
+}
+
+static void
+on_limit(void *context, struct instant now)
+{
+	struct trial *trial = context;
+	(void)now;
+	trial->is_late = true;
+}
+
+/* Until that instant is known, or it takes too long. */
+static bool
+wait_for(struct trial *trial, const struct instant *when)
+{
+	struct loop *loop = trial->visit->settings->loop;
+	trial->is_late = false;
+	loop_set_timer(loop, &trial->limit, instant_plus(clock_now(), MESSAGE_LIMIT));
+	while (when->ns == INSTANT_NEVER.ns && !trial->is_late) {
+		if (!run_loop(trial))
+			break;
+	}
+	loop_stop_timer(loop, &trial->limit);
+	return when->ns != INSTANT_NEVER.ns;
+}
+
+/* -- what is tried ---------------------------------------------------------------------------- */
+
+/* Taken, renewed, renewed with all that stands beside it, and, unless it is still needed, given
+ * back. */
+static bool
+hold(struct trial *trial, enum check_feature feature, const char *mode, bool keep)
+{
+	static const enum store_verb verbs[] = {STORE_ACQUIRE, STORE_RENEW, STORE_TOUCH,
+	    STORE_RELEASE};
+	struct party *one = &trial->one;
+	set_mode(one, mode);
+	for (size_t i = 0; i < (keep ? 3 : 4); i++) {
+		enum outcome outcome = request(trial, one, verbs[i], false, false);
+		if (trial->is_lost)
+			return false;
+		if (outcome == OUTCOME_OK)
+			continue;
+		check_facts_take_trial(trial->facts, feature, false,
+		    outcome == OUTCOME_HELD || outcome == OUTCOME_LOST
+			? "the server does not keep what it was told to keep"
+			: one->answer.problem.text);
+		return false;
+	}
+	check_facts_take_trial(trial->facts, feature, true, "");
+	return true;
+}
+
+static const char *
+explain(const struct problem *problem, const char *otherwise)
+{
+	return problem->text[0] != '\0' ? problem->text : otherwise;
+}
+
+/* Does the server agree to tell of changes? For the reason, or where it cannot be seen. */
+static bool
+agrees_to_track(struct trial *trial)
+{
+	static const char *const on[] = {"CLIENT", "TRACKING", "ON"};
+	static const char *const off[] = {"CLIENT", "TRACKING", "OFF"};
+	trial->is_lost = !visit_command(trial->visit, 3, on, take_any, trial);
+	bool agrees = !trial->is_lost && !trial->is_refused;
+	if (agrees)
+		trial->is_lost = !visit_command(trial->visit, 3, off, take_any, trial);
+	return agrees;
+}
+
+/* Two hears nothing: it is said why. */
+static void
+give_up_messages(struct trial *trial, const char *why)
+{
+	check_facts_take_trial(trial->facts, FEATURE_MESSAGES, false, why);
+	if (trial->facts->trials[FEATURE_MESSAGES].missing[0] == '\0') {
+		check_facts_take_trial(trial->facts, FEATURE_WATCH, false, why);
+		return;
+	}
+	/* What is missing there is nothing to a holder. */
+	bool agrees = agrees_to_track(trial);
+	if (!trial->is_lost)
+		check_facts_take_trial(trial->facts, FEATURE_WATCH, agrees, trial->error.text);
+}
+
+static void
+try_tracking(struct trial *trial)
+{
+	static const char silent[] = "the server does not tell of changes";
+	struct party *two = &trial->two;
+	bool told = two->answer.place.followed;
+	if (!told) {
+		bool agrees = agrees_to_track(trial);
+		if (!trial->is_lost)
+			check_facts_take_trial(trial->facts, FEATURE_WATCH, false,
+			    agrees ? silent : trial->error.text);
+		return;
+	}
+	if (request(trial, &trial->one, STORE_RENEW, false, false) == OUTCOME_OK)
+		told = wait_for(trial, &two->changed_at);
+	if (!trial->is_lost)
+		check_facts_take_trial(trial->facts, FEATURE_WATCH, told, silent);
+}
+
+/* One holds it: two stands in line, and is told of a change of the key. */
+static bool
+stand_in_line(struct trial *trial)
+{
+	struct party *two = &trial->two;
+	enum outcome outcome = request(trial, two, STORE_ACQUIRE, true, false);
+	if (outcome != OUTCOME_HELD || two->answer.place.rank != 0) {
+		if (!trial->is_lost)
+			check_facts_take_trial(trial->facts, FEATURE_WAIT, false,
+			    explain(&two->answer.problem, "the server does not let anybody wait"));
+		return false;
+	}
+	if (!two->answer.place.told) {
+		give_up_messages(trial, explain(&two->answer.problem, "no messages come"));
+		return !trial->is_lost;
+	}
+	if (request(trial, two, STORE_ACQUIRE, true, true) == OUTCOME_HELD)
+		try_tracking(trial);
+	return !trial->is_lost;
+}
+
+static void
+look_and_break(struct trial *trial)
+{
+	const struct keys *keys = &trial->keys;
+	char not_after[24];
+	const struct question status = {QUERY_STATUS, 4, 5,
+	    {keys->lock, keys->info, keys->queue, keys->members, ""}};
+	const struct question list = {QUERY_LIST, 0, 2, {"0", keys->lock}};
+	const struct question breaking = {QUERY_BREAK, 5, 9,
+	    {keys->lock, keys->fence, keys->info, keys->queue, keys->members, trial->one.token,
+		"no", trial->one.record, not_after}};
+	try_script(trial, FEATURE_STATUS, &status);
+	try_script(trial, FEATURE_LIST, &list);
+	if (trial->facts->trials[FEATURE_LOCK].result != CHECK_WORKS)
+		return;
+	snprintf(not_after, sizeof not_after, "%" PRId64,
+	    redis_query_not_after_us(&trial->visit->query,
+		trial->visit->settings->answer_limit_ns));
+	try_script(trial, FEATURE_BREAK, &breaking);
+}
+
+/* One gives it back, and two has it. */
+static void
+hand_on(struct trial *trial, bool is_waiting)
+{
+	struct party *two = &trial->two;
+	struct instant before = clock_now();
+	bool is_told = is_waiting && two->answer.place.told;
+	(void)request(trial, &trial->one, STORE_RELEASE, false, false);
+	if (trial->is_lost || !is_waiting)
+		return;
+	if (is_told) {
+		bool heard = wait_for(trial, &two->granted_at);
+		if (heard)
+			trial->facts->message_ns = instant_between(before, two->granted_at);
+		check_facts_take_trial(trial->facts, FEATURE_MESSAGES, heard,
+		    "none came when the lock was handed on");
+	}
+	enum outcome outcome = request(trial, two, STORE_ACQUIRE, true, false);
+	if (!trial->is_lost)
+		check_facts_take_trial(trial->facts, FEATURE_WAIT, outcome == OUTCOME_OK,
+		    explain(&two->answer.problem, "the lock was not handed on"));
+	(void)request(trial, two, STORE_RELEASE, false, false);
+}
+
+/* Without a right that holding needs nothing is begun that might not be ended. */
+static void
+try_all(struct trial *trial)
+{
+	struct check_facts *facts = trial->facts;
+	struct check_trial *lock = &facts->trials[FEATURE_LOCK];
+	bool is_held = false, is_waiting = false;
+	if (!ask_check(trial, "try", take_refusals)) {
+		if (!trial->is_lost) {
+			check_facts_take_trial(facts, FEATURE_LOCK, false, trial->error.text);
+			look_and_break(trial);
+		}
+		return;
+	}
+	if (lock->missing[0] == '\0')
+		is_held = hold(trial, FEATURE_LOCK, "exclusive", true);
+	else
+		check_facts_take_trial(facts, FEATURE_LOCK, false, "");
+	if (is_held && facts->trials[FEATURE_WAIT].missing[0] == '\0')
+		is_waiting = stand_in_line(trial);
+	look_and_break(trial);
+	if (is_held) {
+		hand_on(trial, is_waiting);
+		if (!trial->is_lost)
+			hold(trial, FEATURE_SHARED, "shared", false);
+		if (!trial->is_lost)
+			hold(trial, FEATURE_SLOTS, "slots:2", false);
+		check_facts_take_trial(facts, FEATURE_COUNTER,
+		    facts->trials[FEATURE_COUNTER].missing[0] == '\0', "");
+	}
+	if (!trial->is_lost)
+		(void)ask_check(trial, "clean", take_any);
+}
+
+bool
+check_trial_run(struct visit *visit, struct check_facts *facts)
+{
+	static struct trial trial;
+	char name[sizeof TRIAL_NAME + TOKEN_SIZE], token[TOKEN_SIZE];
+	memset(&trial, 0, sizeof trial);
+	trial.visit = visit;
+	trial.facts = facts;
+	trial.limit = (struct timer){.due = on_limit, .context = &trial};
+	identity_make_token(token);
+	snprintf(name, sizeof name, TRIAL_NAME "%s", token);
+	if (!keys_make(&trial.keys, visit->settings->prefix, name, &visit->problem)) {
+		visit->outcome = OUTCOME_UNKNOWN;
+		return false;
+	}
+	if (open_party(&trial, &trial.one) && open_party(&trial, &trial.two)) {
+		visit->context = &trial;
+		visit->leave = leave;
+		try_all(&trial);
+	} else {
+		problem_set_errno(&visit->problem, NULL, ENOMEM);
+		visit->problem.is_system = true;
+		visit->outcome = OUTCOME_UNKNOWN;
+		trial.is_lost = true;
+	}
+	visit->leave = NULL;
+	redis_store_free(trial.one.store);
+	redis_store_free(trial.two.store);
+	return !trial.is_lost;
+}

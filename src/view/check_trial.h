@@ -1,0 +1,23 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* Tries on a server all that dlock does there, with a lock that nobody else uses: two parties, each
+ * with a connection of its own, take it, wait for it, share it, look at it and break it.
+ *
+ * Its name is random, and nothing of it is left, also when a signal ends this process meanwhile.
+ * Where the server does not let keys be deleted, nothing is tried. */
+#ifndef DLOCK_VIEW_CHECK_TRIAL_H
+#define DLOCK_VIEW_CHECK_TRIAL_H
+
+#include "view/check_facts.h"
+#include "view/visit.h"
+
+/* NAME of such a lock; a token, which tells it from all others, follows. */
+#define TRIAL_NAME "dlock-check-"
+
+/* Fills in facts->trials and message_ns. False: the server was lost meanwhile, and the visit says
+ * why. The visit, which is logged in, goes on. */
+bool
+check_trial_run(struct visit *visit, struct check_facts *facts);
+
+#endif

@@ -186,6 +186,13 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 	redis_query_command(query, word_count + 3, argv, limit_ns);
 }
 
+void
+redis_query_listen(struct redis_query *query, int64_t limit_ns)
+{
+	query->phase = QUERY_ASKED;
+	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
+}
+
 int64_t
 redis_query_not_after_us(const struct redis_query *query, int64_t limit_ns)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* A small client for who only looks, or acts once: it connects and logs in, then sends one script,
- * or command, at a time. It keeps nothing up: what fails is told, with its connection closed, and that is the
- * end of it.
+ * or command, at a time. It keeps nothing up: what fails is told, with its connection closed, and
+ * that is the end of it.
  *
  * Between requests it does not watch what the server does: a connection that is lost then is found
  * lost by the next request. */
@@ -51,7 +51,7 @@ struct redis_query {
 	bool takes_errors;         /* set by the user: an error is an answer too */
 	struct instant opening_at; /* redis_query_open was called */
 	struct instant opened_at;  /* the connection stood; before that link.connecting_at */
-	int64_t clock_us; /* the server's clock at clock_at, or a little less */
+	int64_t clock_us;          /* the server's clock at clock_at, or a little less */
 	struct instant clock_at;
 };
 
@@ -84,6 +84,10 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 void
 redis_query_command(struct redis_query *query, size_t word_count, const char *const *words,
     int64_t limit_ns);
+
+/* Sends nothing: what the server says next, by itself, is the answer. */
+void
+redis_query_listen(struct redis_query *query, int64_t limit_ns);
 
 /* The server's time at which a script that is sent now, and was given that limit, is not wanted
  * any more: one that acts compares it with its clock, so that a request which was held up on its

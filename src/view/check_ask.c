@@ -16,12 +16,11 @@
 
 /* What an answer is taken into. */
 struct asking {
-	struct visit *visit;
+	struct visit *visit, *second;
 	struct check_facts *facts;
 	struct instant sent_at;
 	int64_t sent_us; /* by this host's wall clock */
 	bool is_refused;
-	char *run_id; /* of this connection's server */
 };
 
 static int64_t
@@ -111,17 +110,16 @@ take_client_info(void *context, const struct reply *reply)
 	return true;
 }
 
+/* What the second connection is shown, before the first has asked. */
 static bool
-take_run_id(void *context, const struct reply *reply)
+take_second_run_id(void *context, const struct reply *reply)
 {
 	struct asking *asking = context;
 	static struct check_facts other;
-	if (reply->kind != REPLY_STRING)
-		return true;
-	other = *asking->facts;
-	check_facts_take_info(&other, reply->text, reply->length);
-	if (strcmp(other.run_id, asking->facts->run_id) != 0)
-		memcpy(asking->facts->other_run_id, other.run_id, sizeof other.run_id);
+	memset(&other, 0, sizeof other);
+	if (reply->kind == REPLY_STRING)
+		check_facts_take_info(&other, reply->text, reply->length);
+	memcpy(asking->facts->other_run_id, other.run_id, sizeof other.run_id);
 	return true;
 }
 
@@ -182,7 +180,7 @@ ask_all(struct asking *asking)
 	static const char *const client_info[3] = {"CLIENT", "INFO"};
 	return ask_rounds(asking) && ask(asking, hello, take_hello) && ask_settings(asking) &&
 	    ask(asking, client_info, take_client_info) &&
-	    check_trial_run(asking->visit, asking->facts);
+	    check_trial_run(asking->visit, asking->second, asking->facts);
 }
 
 static void
@@ -205,26 +203,32 @@ begin(struct visit *visit, const struct view_settings *settings)
 
 /* Another connection: is it to the same server? */
 static bool
-ask_again(struct asking *asking, const struct view_settings *settings)
+open_second(struct asking *asking, const struct view_settings *settings)
 {
-	static const char *const words[3] = {"INFO", "server"};
-	if (asking->facts->run_id[0] == '\0')
-		return true;
-	visit_end(asking->visit);
-	return begin(asking->visit, settings) && ask(asking, words, take_run_id);
+	static const char *const words[] = {"INFO", "server"};
+	return begin(asking->second, settings) &&
+	    visit_command(asking->second, 2, words, take_second_run_id, asking);
 }
 
 void
 check_ask(struct check_facts *facts, const struct view_settings *settings)
 {
-	static struct visit visit;
-	struct asking asking = {.visit = &visit, .facts = facts};
-	bool is_there = begin(&visit, settings);
-	if (is_there)
+	static struct visit visit, second;
+	struct asking asking = {.visit = &visit, .second = &second, .facts = facts};
+	struct visit *failed = NULL;
+	if (!begin(&visit, settings)) {
+		failed = &visit;
+	} else {
 		note_arrival(facts, &visit.query, settings->url->scheme != URL_UNIX);
-	if (!is_there || !ask_all(&asking) || !ask_again(&asking, settings)) {
-		facts->failure = visit.outcome;
-		facts->problem = visit.problem;
+		if (!open_second(&asking, settings))
+			failed = &second;
+		else if (!ask_all(&asking))
+			failed = &visit;
+		visit_end(&second);
+	}
+	if (failed != NULL) {
+		facts->failure = failed->outcome;
+		facts->problem = failed->problem;
 	}
 	visit_end(&visit);
 }

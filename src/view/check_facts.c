@@ -3,6 +3,7 @@
 
 #include "view/check_facts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,7 @@ check_feature_name(enum check_feature feature)
 	    [FEATURE_LOCK] = "locks",
 	    [FEATURE_WAIT] = "waiting",
 	    [FEATURE_MESSAGES] = "messages",
+	    [FEATURE_FOREIGN] = "foreign",
 	    [FEATURE_WATCH] = "watch",
 	    [FEATURE_SHARED] = "shared",
 	    [FEATURE_SLOTS] = "slots",
@@ -270,6 +272,15 @@ users_of(const char *command)
 	return 0;
 }
 
+static void
+add_missing(struct check_trial *trial, const char *command)
+{
+	size_t used = strlen(trial->missing);
+	if (used + 2 + strlen(command) < sizeof trial->missing)
+		snprintf(trial->missing + used, sizeof trial->missing - used, "%s%s",
+		    used > 0 ? ", " : "", command);
+}
+
 void
 check_facts_take_refusal(struct check_facts *facts, const char *command, const char *error)
 {
@@ -278,12 +289,29 @@ check_facts_take_refusal(struct check_facts *facts, const char *command, const c
 	if (answer_classify_error(error) != OUTCOME_DENIED && strstr(error, "nknown") == NULL)
 		return;
 	for (int i = 0; i < FEATURES; i++) {
-		char *missing = facts->trials[i].missing;
-		size_t used = strlen(missing), size = sizeof facts->trials[i].missing;
 		if ((users & ONE(i)) != 0)
-			snprintf(missing + used, size - used, "%s%s", used > 0 ? ", " : "",
-			    command);
+			add_missing(&facts->trials[i], command);
 	}
+}
+
+/* "NOPERM this user has no permissions to run the 'client|tracking' command" names one, too. */
+static void
+take_named_command(struct check_trial *trial, const char *why)
+{
+	static const char before[] = "permissions to run the '";
+	char command[64];
+	size_t length = 0;
+	const char *at = strstr(why, before);
+	if (at == NULL)
+		return;
+	for (at += sizeof before - 1; *at != '\'' && *at != '\0'; at++) {
+		if (length + 1 == sizeof command)
+			return;
+		command[length++] = *at == '|' ? ' ' : (char)toupper((unsigned char)*at);
+	}
+	command[length] = '\0';
+	if (strstr(trial->missing, command) == NULL)
+		add_missing(trial, command);
 }
 
 void
@@ -294,7 +322,12 @@ check_facts_take_trial(struct check_facts *facts, enum check_feature feature, bo
 	if (trial->result == CHECK_FAILS)
 		return;
 	trial->result = works ? CHECK_WORKS : CHECK_FAILS;
-	take_text(trial->why, sizeof trial->why, works ? "" : why);
+	if (works)
+		return;
+	const char *advice = strstr(why, " (what a user needs");
+	copy(trial->why, sizeof trial->why, why,
+	    advice != NULL ? (size_t)(advice - why) : strlen(why));
+	take_named_command(trial, why);
 }
 
 /* -- round trips ------------------------------------------------------------------------------ */

@@ -21,6 +21,7 @@ enum check_feature {
 	FEATURE_LOCK,     /* an exclusive lock: acquired, renewed, released */
 	FEATURE_WAIT,     /* in line */
 	FEATURE_MESSAGES, /* a waiter is told, instead of asking */
+	FEATURE_FOREIGN,  /* and is told, too, what clients that are no dlock do */
 	FEATURE_WATCH,    /* a holder is told of changes */
 	FEATURE_SHARED,
 	FEATURE_SLOTS,
@@ -69,7 +70,7 @@ struct check_facts {
 	char product[32]; /* redis, valkey, ... */
 	char version[32];
 	char run_id[64];
-	char other_run_id[64]; /* that another connection was shown, if it differs */
+	char other_run_id[64]; /* that another connection was shown */
 	char role[24], mode[24];
 	char master_link[16]; /* a replica's: up, down */
 	int64_t uptime_s;

@@ -77,7 +77,8 @@ judge_identity(const struct check_facts *facts, struct check_judgement *judgemen
 	if (!check_judge_version(facts->product, facts->version))
 		FATAL("version", "%s %s is too old: dlock needs Redis 6.0 or Valkey 7.2",
 		    facts->product, facts->version);
-	if (facts->other_run_id[0] != '\0')
+	if (facts->run_id[0] != '\0' && facts->other_run_id[0] != '\0' &&
+	    strcmp(facts->run_id, facts->other_run_id) != 0)
 		FATAL("several-servers",
 		    "two connections were shown two servers (run id %s and %s): a lock must be kept by "
 		    "one",
@@ -203,6 +204,8 @@ loss_of(enum check_feature feature)
 	    [FEATURE_WAIT] = "no lock can be waited for",
 	    [FEATURE_MESSAGES] = "waiters are not told, and poll",
 	    [FEATURE_WATCH] = "no --watch",
+	    [FEATURE_FOREIGN] =
+		"waiters are not told when a client that is no dlock frees the lock",
 	    [FEATURE_SHARED] = "no --shared",
 	    [FEATURE_SLOTS] = "no --slots",
 	    [FEATURE_COUNTER] = "no --fence counter",
@@ -216,8 +219,15 @@ loss_of(enum check_feature feature)
 static void
 judge_features(const struct check_facts *facts, struct check_judgement *judgement)
 {
+	bool is_useless = facts->trials[FEATURE_LOCK].result == CHECK_FAILS;
 	for (int i = 0; i < FEATURES; i++) {
 		const struct check_trial *trial = &facts->trials[i];
+		/* Without a lock there is nothing to wait for, to watch, or to share. */
+		if (is_useless && i > FEATURE_LOCK && i < FEATURE_STATUS)
+			continue;
+		if (is_useless && i > FEATURE_LOCK && trial->missing[0] == '\0' &&
+		    strcmp(trial->why, facts->trials[FEATURE_LOCK].why) == 0)
+			continue;
 		const char *loss = loss_of((enum check_feature)i);
 		bool is_fatal = i == FEATURE_LOCK;
 		if (trial->missing[0] != '\0')

@@ -12,6 +12,7 @@
 #include "base/keys.h"
 #include "store/redis.h"
 #include "store/redis_answer.h"
+#include "view/check_watch.h"
 #include "view/slice.h"
 
 /* The lease of the trial: who dies in the middle of it leaves its lock for so long. */
@@ -32,7 +33,7 @@ struct party {
 };
 
 struct trial {
-	struct visit *visit;
+	struct visit *visit, *second;
 	struct check_facts *facts;
 	struct keys keys;
 	struct party one, two;
@@ -112,9 +113,10 @@ ask_check(struct trial *trial, const char *what,
 
 /* A signal is about to end this process: the server does it when we have gone. */
 static void
-leave(struct visit *visit)
+leave(void *context)
 {
-	struct trial *trial = visit->context;
+	struct trial *trial = context;
+	struct visit *visit = trial->visit;
 	const struct keys *keys = &trial->keys;
 	const char *const words[] = {keys->lock, keys->fence, keys->info, keys->queue,
 	    keys->members, "clean", ""};
@@ -299,71 +301,39 @@ explain(const struct problem *problem, const char *otherwise)
 	return problem->text[0] != '\0' ? problem->text : otherwise;
 }
 
-/* Does the server agree to tell of changes? For the reason, or where it cannot be seen. */
+/* A renewal writes to the key. */
 static bool
-agrees_to_track(struct trial *trial)
+renew(void *context)
 {
-	static const char *const on[] = {"CLIENT", "TRACKING", "ON"};
-	static const char *const off[] = {"CLIENT", "TRACKING", "OFF"};
-	trial->is_lost = !visit_command(trial->visit, 3, on, take_any, trial);
-	bool agrees = !trial->is_lost && !trial->is_refused;
-	if (agrees)
-		trial->is_lost = !visit_command(trial->visit, 3, off, take_any, trial);
-	return agrees;
+	struct trial *trial = context;
+	(void)request(trial, &trial->one, STORE_RENEW, false, false);
+	return !trial->is_lost;
 }
 
-/* Two hears nothing: it is said why. */
-static void
-give_up_messages(struct trial *trial, const char *why)
-{
-	check_facts_take_trial(trial->facts, FEATURE_MESSAGES, false, why);
-	if (trial->facts->trials[FEATURE_MESSAGES].missing[0] == '\0') {
-		check_facts_take_trial(trial->facts, FEATURE_WATCH, false, why);
-		return;
-	}
-	/* What is missing there is nothing to a holder. */
-	bool agrees = agrees_to_track(trial);
-	if (!trial->is_lost)
-		check_facts_take_trial(trial->facts, FEATURE_WATCH, agrees, trial->error.text);
-}
-
-static void
-try_tracking(struct trial *trial)
-{
-	static const char silent[] = "the server does not tell of changes";
-	struct party *two = &trial->two;
-	bool told = two->answer.place.followed;
-	if (!told) {
-		bool agrees = agrees_to_track(trial);
-		if (!trial->is_lost)
-			check_facts_take_trial(trial->facts, FEATURE_WATCH, false,
-			    agrees ? silent : trial->error.text);
-		return;
-	}
-	if (request(trial, &trial->one, STORE_RENEW, false, false) == OUTCOME_OK)
-		told = wait_for(trial, &two->changed_at);
-	if (!trial->is_lost)
-		check_facts_take_trial(trial->facts, FEATURE_WATCH, told, silent);
-}
-
-/* One holds it: two stands in line, and is told of a change of the key. */
+/* One holds it: two stands in line, and is told when a client that is no dlock changes the key. */
 static bool
 stand_in_line(struct trial *trial)
 {
 	struct party *two = &trial->two;
+	struct check_facts *facts = trial->facts;
 	enum outcome outcome = request(trial, two, STORE_ACQUIRE, true, false);
 	if (outcome != OUTCOME_HELD || two->answer.place.rank != 0) {
 		if (!trial->is_lost)
-			check_facts_take_trial(trial->facts, FEATURE_WAIT, false,
+			check_facts_take_trial(facts, FEATURE_WAIT, false,
 			    explain(&two->answer.problem, "the server does not let anybody wait"));
 		return false;
 	}
 	if (!two->answer.place.told) {
-		give_up_messages(trial, explain(&two->answer.problem, "no messages come"));
-		return !trial->is_lost;
+		check_facts_take_trial(facts, FEATURE_MESSAGES, false,
+		    explain(&two->answer.problem, "no messages come"));
+		return true;
 	}
-	if (request(trial, two, STORE_ACQUIRE, true, true) == OUTCOME_HELD)
-		try_tracking(trial);
+	if (request(trial, two, STORE_ACQUIRE, true, true) != OUTCOME_HELD)
+		return !trial->is_lost;
+	bool told = two->answer.place.followed && renew(trial) && wait_for(trial, &two->changed_at);
+	if (!trial->is_lost)
+		check_facts_take_trial(facts, FEATURE_FOREIGN, told,
+		    "the server does not tell of changes on the channel __redis__:invalidate");
 	return !trial->is_lost;
 }
 
@@ -430,6 +400,13 @@ try_all(struct trial *trial)
 		is_held = hold(trial, FEATURE_LOCK, "exclusive", true);
 	else
 		check_facts_take_trial(facts, FEATURE_LOCK, false, "");
+	if (is_held && !check_watch_try(trial->second, facts, trial->keys.lock, renew, trial)) {
+		trial->visit->outcome =
+		    trial->is_lost ? trial->visit->outcome : trial->second->outcome;
+		trial->visit->problem =
+		    trial->is_lost ? trial->visit->problem : trial->second->problem;
+		trial->is_lost = true;
+	}
 	if (is_held && facts->trials[FEATURE_WAIT].missing[0] == '\0')
 		is_waiting = stand_in_line(trial);
 	look_and_break(trial);
@@ -447,12 +424,13 @@ try_all(struct trial *trial)
 }
 
 bool
-check_trial_run(struct visit *visit, struct check_facts *facts)
+check_trial_run(struct visit *visit, struct visit *second, struct check_facts *facts)
 {
 	static struct trial trial;
 	char name[sizeof TRIAL_NAME + TOKEN_SIZE], token[TOKEN_SIZE];
 	memset(&trial, 0, sizeof trial);
 	trial.visit = visit;
+	trial.second = second;
 	trial.facts = facts;
 	trial.limit = (struct timer){.due = on_limit, .context = &trial};
 	identity_make_token(token);
@@ -462,8 +440,8 @@ check_trial_run(struct visit *visit, struct check_facts *facts)
 		return false;
 	}
 	if (open_party(&trial, &trial.one) && open_party(&trial, &trial.two)) {
-		visit->context = &trial;
-		visit->leave = leave;
+		visit->leave = second->leave = leave;
+		visit->leave_context = second->leave_context = &trial;
 		try_all(&trial);
 	} else {
 		problem_set_errno(&visit->problem, NULL, ENOMEM);
@@ -471,7 +449,7 @@ check_trial_run(struct visit *visit, struct check_facts *facts)
 		visit->outcome = OUTCOME_UNKNOWN;
 		trial.is_lost = true;
 	}
-	visit->leave = NULL;
+	visit->leave = second->leave = NULL;
 	redis_store_free(trial.one.store);
 	redis_store_free(trial.two.store);
 	return !trial.is_lost;

@@ -15,9 +15,10 @@
 /* NAME of such a lock; a token, which tells it from all others, follows. */
 #define TRIAL_NAME "dlock-check-"
 
-/* Fills in facts->trials and message_ns. False: the server was lost meanwhile, and the visit says
- * why. The visit, which is logged in, goes on. */
+/* Fills in facts->trials and message_ns. False: the server was lost meanwhile, and the first visit
+ * says why. Both are logged in, and take errors as answers; the second one may be closed after
+ * it. */
 bool
-check_trial_run(struct visit *visit, struct check_facts *facts);
+check_trial_run(struct visit *visit, struct visit *second, struct check_facts *facts);
 
 #endif

@@ -51,7 +51,7 @@ on_signals(void *context, short revents)
 		if (!signals_ends_waiter(number))
 			continue;
 		if (visit->leave != NULL)
-			visit->leave(visit);
+			visit->leave(visit->leave_context);
 		redis_query_close(&visit->query);
 		signals_die_of(number);
 	}
@@ -113,6 +113,22 @@ visit_command(struct visit *visit, size_t word_count, const char *const *words,
 	visit->take = take;
 	visit->context = context;
 	redis_query_command(&visit->query, word_count, words, visit->settings->answer_limit_ns);
+	return wait_for_end(visit);
+}
+
+void
+visit_listen(struct visit *visit, bool (*take)(void *context, const struct reply *reply),
+    void *context)
+{
+	visit->is_over = false;
+	visit->take = take;
+	visit->context = context;
+	redis_query_listen(&visit->query, visit->settings->answer_limit_ns);
+}
+
+bool
+visit_hear(struct visit *visit)
+{
 	return wait_for_end(visit);
 }
 

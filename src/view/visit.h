@@ -18,7 +18,8 @@ struct visit {
 	bool (*take)(void *context, const struct reply *reply);
 	void *context;
 	/* Called, if set, when a signal is about to end this process: must not wait. */
-	void (*leave)(struct visit *visit);
+	void (*leave)(void *context);
+	void *leave_context;
 	/* When something has failed. */
 	enum outcome outcome;
 	struct problem problem;
@@ -44,6 +45,14 @@ visit_ask(struct visit *visit, const struct question *question,
 bool
 visit_command(struct visit *visit, size_t word_count, const char *const *words,
     bool (*take)(void *context, const struct reply *reply), void *context);
+
+/* From now on what the server says by itself is an answer: the next `take` gets it, within the
+ * limit of one. visit_hear waits for it. */
+void
+visit_listen(struct visit *visit, bool (*take)(void *context, const struct reply *reply),
+    void *context);
+bool
+visit_hear(struct visit *visit);
 
 /* The failure as that of what was to be done ("look at 'nightly'"), and dlock's exit status for it.
  */

@@ -11,9 +11,9 @@
 #   make deb          the Debian package, in build/deb
 #   make matrix-build the compilers, libraries and servers of other Debian releases: docs/matrix.md
 #
-# A build needs make, a C compiler, pkg-config, sed, hiredis and libuuid. CC, CPPFLAGS, CFLAGS,
-# LDFLAGS and LDLIBS may be given and are added to what dlock needs. WERROR=1 makes warnings errors, V=1
-# shows the commands.
+# A build needs make, a C compiler, pkg-config, sed, hiredis, libuuid and the headers of OpenSSL, whose
+# libraries a run loads for a server with TLS alone. CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS may be given and
+# are added to what dlock needs. WERROR=1 makes warnings errors, V=1 shows the commands.
 
 VERSION := $(shell cat VERSION)
 
@@ -40,10 +40,12 @@ BUILD = build
 PROGRAM = dlock
 
 libraries = hiredis uuid
+# Of these only the headers are needed: net/tls_library.c loads them when a server wants TLS.
+loaded_libraries = libssl
 # What pkg-config says is a system header: its warnings are not ours.
-library_cflags := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries) 2>/dev/null))
-# Timers are in a library of their own before glibc 2.34.
-library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null) -lrt
+library_cflags := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(libraries) $(loaded_libraries) 2>/dev/null))
+# Timers and dlopen are in libraries of their own before glibc 2.34.
+library_libs := $(shell $(PKG_CONFIG) --libs $(libraries) 2>/dev/null) -lrt -ldl
 
 # ./dlock itself has the two libraries in it where the compiler finds their archives: each shared one is
 # mapped into OUTER, RUNNER and what becomes COMMAND, which makes a run 6 % longer (make bench), and a
@@ -193,9 +195,9 @@ $(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts) $(included_scripts)
 # line, instead of in a page of compiler errors, that the libraries are not there.
 flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(start_flags) $(program_libs) $(LDFLAGS) $(LDLIBS)
 $(BUILD)/flags: force
-	@{ command -v $(firstword $(CC)) && $(PKG_CONFIG) --exists $(libraries); } >/dev/null 2>&1 || { \
+	@{ command -v $(firstword $(CC)) && $(PKG_CONFIG) --exists $(libraries) $(loaded_libraries); } >/dev/null 2>&1 || { \
 		echo "dlock needs a C compiler, pkg-config and the development files of:" \
-			"$(libraries) ('make deps' installs them)" >&2; exit 1; }
+			"$(libraries) $(loaded_libraries) ('make deps' installs them)" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(flags_now))' | cmp -s - $@ || \
 		echo '$(subst ','\'',$(flags_now))' >$@

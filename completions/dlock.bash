@@ -9,7 +9,8 @@
 _dlock_options='-n --nonblock --nb -w --wait --timeout -E --conflict-exit-code -x -e --exclusive
 	-s --shared --slots --max-waiters -t --ttl -k --kill-after --signal --on-lost --max-hold
 	--descendants --at-least --reentrant --if-unreachable -S --server --prefix --fence --min-fence
-	--connect-timeout --password-file --password-command --config --watch --report --label --held
+	--connect-timeout --tls --cacert --cacertdir --cert --key --sni --insecure --password-file
+	--password-command --config --watch --report --label --held
 	--status --list --break --check --json --force --token -v --verbose -q --quiet -o --close
 	-h --help -V --version'
 
@@ -19,6 +20,7 @@ _dlock_takes_word() {
 	--*=*) return 1 ;;
 	--wait | --timeout | --conflict-exit-code | --ttl | --kill-after | --signal | --on-lost) ;;
 	--slots | --max-waiters | --token | --connect-timeout | --password-file) ;;
+	--cacert | --cacertdir | --cert | --key | --sni) ;;
 	--max-hold | --descendants | --at-least | --if-unreachable | --server | --prefix) ;;
 	--fence | --min-fence | --password-command | --config | --report | --label) ;;
 	--*) return 1 ;;
@@ -39,13 +41,17 @@ _dlock_values() {
 	--if-unreachable) mapfile -t COMPREPLY < <(compgen -W 'fail skip run' -- "$current") ;;
 	--fence) mapfile -t COMPREPLY < <(compgen -W 'clock counter' -- "$current") ;;
 	--password-command) mapfile -t COMPREPLY < <(compgen -c -- "$current") ;;
-	--password-file | --config | --report)
+	--password-file | --config | --report | --cacert | --cert | --key)
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		;;
+	--cacertdir)
+		compopt -o filenames
+		mapfile -t COMPREPLY < <(compgen -d -- "$current")
+		;;
 	-*S | --server)
 		compopt -o nospace
-		mapfile -t COMPREPLY < <(compgen -W 'redis:// unix://' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// unix://' -- "$current")
 		;;
 	esac
 	_dlock_cut "$current"
@@ -97,10 +103,13 @@ _dlock_names() {
 	[[ ${DLOCK_COMPLETE_NAMES-} == 1 ]] || return
 	for ((i = 1; i < cursor; i++)); do
 		case ${words[i]} in
-		-S | --server | --prefix | --config | --password-file)
+		-S | --server | --prefix | --config | --password-file | --cacert | --cacertdir | --cert | --key | --sni)
 			asked+=("${words[i]}" "${words[++i]}")
 			;;
 		-S?* | --server=* | --prefix=* | --config=* | --password-file=*) asked+=("${words[i]}") ;;
+		--tls | --insecure | --cacert=* | --cacertdir=* | --cert=* | --key=* | --sni=*)
+			asked+=("${words[i]}")
+			;;
 		--) break ;;
 		esac
 	done

@@ -4,8 +4,8 @@
 
 set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code --slots --max-waiters -t --ttl \
     -k --kill-after --signal --on-lost --max-hold --descendants --at-least --if-unreachable -S --server \
-    --prefix --fence --min-fence --connect-timeout --password-file --password-command --config \
-    --report --label --token
+    --prefix --fence --min-fence --connect-timeout --cacert --cacertdir --cert --key --sni \
+    --password-file --password-command --config --report --label --token
 
 # Prints the words after NAME, one a line; fails while NAME is not complete.
 function __dlock_after_name
@@ -45,9 +45,10 @@ function __dlock_names
     set -l words (commandline -opc)
     for i in (seq 2 (count $words))
         switch $words[$i]
-            case -S --server --prefix --config --password-file
+            case -S --server --prefix --config --password-file --cacert --cacertdir --cert --key --sni
                 set -a asked $words[$i] $words[(math $i + 1)]
-            case '-S?*' '--server=*' '--prefix=*' '--config=*' '--password-file=*'
+            case '-S?*' '--server=*' '--prefix=*' '--config=*' '--password-file=*' --tls --insecure \
+                    '--cacert=*' '--cacertdir=*' '--cert=*' '--key=*' '--sni=*'
                 set -a asked $words[$i]
         end
     end
@@ -112,11 +113,18 @@ __dlock_option -l descendants -x -a 'leave wait kill' -d 'What becomes of proces
 __dlock_option -l at-least -x -a $durations -d 'Keep the lock at least so long'
 __dlock_option -l reentrant -d 'Run under an ancestor\'s lock of that name'
 __dlock_option -l if-unreachable -x -a 'fail skip run' -d 'What to do when no server answers'
-__dlock_option -s S -l server -x -a 'redis:// unix://' -d 'Where the lock lives'
+__dlock_option -s S -l server -x -a 'redis:// rediss:// unix://' -d 'Where the lock lives'
 __dlock_option -l prefix -x -d 'Put before NAME to make the key'
 __dlock_option -l fence -x -a 'clock counter' -d 'How fencing numbers are made'
 __dlock_option -l min-fence -x -d 'The fencing number shall exceed this'
-__dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect and login together'
+__dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect, TLS and login together'
+__dlock_option -l tls -d 'Speak TLS, also with redis://'
+__dlock_option -l cacert -r -F -d 'CAs to trust'
+__dlock_option -l cacertdir -x -a '(__fish_complete_directories)' -d 'Directory of CAs to trust'
+__dlock_option -l cert -r -F -d 'Certificate to show to the server'
+__dlock_option -l key -r -F -d 'Key of that certificate'
+__dlock_option -l sni -x -d 'Name of the server in TLS'
+__dlock_option -l insecure -d 'Do not verify the server\'s certificate'
 __dlock_option -l password-file -r -F -d 'File with the password'
 __dlock_option -l password-command -x -a '(__fish_complete_command)' -d 'Command that prints the password'
 __dlock_option -l config -r -F -d 'Configuration file'

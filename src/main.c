@@ -29,9 +29,11 @@
  *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
  *                    an answer means), redis_watch.h and redis_look.h (--watch), redis_query.h (for
  *                    view/), lua/, none.h (no server)
- *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
- *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
- *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
+ *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
+ * in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h, reader.h (RESP), resolve.h
+ * (names), url.h (url_query.c, url_parts.h) base/            loop.h, clock.h, step.h, values.h,
+ * keys.h, identity.h, message.h, json.h, secret.h, helper.h, problem.h, compat/ (one missing or
+ * awkward thing a file)
  */
 #include <errno.h>
 #include <stdio.h>

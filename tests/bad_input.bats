@@ -145,8 +145,7 @@ teardown() { refusals_teardown; }
 
 @test "options that come with later versions" {
 	local option
-	for option in --check --tls --cacert --cacertdir --cert --key --sni --insecure --wait-replicas \
-		--quarantine; do
+	for option in --wait-replicas --quarantine; do
 		bad "$option is not in this version of dlock" "$option" job touch ran
 		bad "$option is not in this version of dlock" "$option=hush" job touch ran
 		bad_line "${option#--} is not in this version of dlock" "${option#--} = hush"

@@ -34,18 +34,18 @@ absolute	unix://
 a unix:// URL has no user or password: .*--password-file	unix://ann:hush@/run/redis.sock
 a unix:// URL has no user	unix://:hush@run/redis.sock
 path in the server URL is too long .at most 107 bytes	unix:///aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-has no TLS .*schemes: redis://, unix://	rediss://127.0.0.1:PORT
-has no TLS	rediss://ann:hush@127.0.0.1:PORT/0
-not in this version of dlock .schemes: redis://, unix://	redis+sentinel://127.0.0.1:PORT/main
-not in this version of dlock .schemes: redis://, unix://	rediss+sentinel://:hush@127.0.0.1:PORT/main
-not in this version of dlock .schemes: redis://, unix://	redis+cluster://127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, unix://	rediss+cluster://127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, unix://	postgres://ann:hush@127.0.0.1:PORT/app
-not in this version of dlock .schemes: redis://, unix://	postgresql:///app
-named by redis:// too .schemes: redis://, unix://	valkey://127.0.0.1:PORT
+slashes are missing behind rediss:	rediss:/ann:hush@db1
+named by rediss:// too .schemes	valkeys://ann:hush@127.0.0.1:PORT
+not in this version of dlock .schemes: redis://, rediss://, unix://	redis+sentinel://127.0.0.1:PORT/main
+not in this version of dlock .schemes: redis://, rediss://, unix://	rediss+sentinel://:hush@127.0.0.1:PORT/main
+not in this version of dlock .schemes: redis://, rediss://, unix://	redis+cluster://127.0.0.1:PORT
+not in this version of dlock .schemes: redis://, rediss://, unix://	rediss+cluster://127.0.0.1:PORT
+not in this version of dlock .schemes: redis://, rediss://, unix://	postgres://ann:hush@127.0.0.1:PORT/app
+not in this version of dlock .schemes: redis://, rediss://, unix://	postgresql:///app
+named by redis:// too .schemes: redis://, rediss://, unix://	valkey://127.0.0.1:PORT
 named by unix:///path/to.sock .schemes	redis+socket:///run/r
-unknown scheme .http. .*schemes: redis://, unix://	http://127.0.0.1:PORT/
-unknown scheme .REDIS. .*schemes: redis://, unix://	REDIS://127.0.0.1:PORT/
+unknown scheme .http. .*schemes: redis://, rediss://, unix://	http://127.0.0.1:PORT/
+unknown scheme .REDIS. .*schemes: redis://, rediss://, unix://	REDIS://127.0.0.1:PORT/
 unknown scheme	memcached://ann:hush@127.0.0.1:PORT/
 no host .*redis://localhost:6379	redis://
 no host .*redis://localhost:6379	redis://ann:hush@

@@ -17,6 +17,7 @@ problem_set(struct problem *problem, const char *format, ...)
 	va_end(arguments);
 	problem->is_system = false;
 	problem->is_setting = false;
+	problem->is_denied = false;
 }
 
 void

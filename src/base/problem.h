@@ -12,6 +12,7 @@ struct problem {
 	char text[512];
 	bool is_system;  /* this machine has run out of something; nobody else is to blame */
 	bool is_setting; /* what the user has set is of no use, a password file for instance */
+	bool is_denied;  /* the other side's certificate, or ours, was refused */
 };
 
 /* Sets the sentence; a longer one is cut. */

@@ -51,13 +51,6 @@ static const struct {
     {0, "check"},
     {0, "wait-replicas"},
     {0, "quarantine"},
-    {0, "tls"},
-    {0, "cacert"},
-    {0, "cacertdir"},
-    {0, "cert"},
-    {0, "key"},
-    {0, "sni"},
-    {0, "insecure"},
 };
 
 /* Does `word` begin with just this name? */

@@ -194,5 +194,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_CONFIG_ERROR;
 	}
 	settle_the_rest(options);
+	bool is_configured = false;
+	if (!tls_settle(options, &is_configured, problem))
+		return is_configured ? OPTIONS_CONFIG_ERROR : OPTIONS_USAGE_ERROR;
 	return result_of(options->action);
 }

@@ -84,7 +84,8 @@ struct options {
 	const char *label;
 	const char *report; /* NULL: none */
 	int64_t connect_timeout_ns;
-	struct url url;
+	struct url url;          /* its `tls` is what counts, when all has been read */
+	struct tls_settings tls; /* what the options say */
 	enum password_from password_from;
 	const char *password_variable; /* its name */
 	const char *password_file;

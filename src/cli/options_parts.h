@@ -59,6 +59,11 @@ options_are_settled(const struct options *options, size_t row);
 void
 options_scrub(char *text);
 
+/* When all has been read: what options and URL say of TLS together is in options->url.tls. False:
+ * they contradict each other; *is_configured: environment and file do, not the command line. */
+bool
+tls_settle(struct options *options, bool *is_configured, struct problem *problem);
+
 /* Every option as it is when nobody says anything. */
 void
 options_set_defaults(struct options *options);

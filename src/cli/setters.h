@@ -68,6 +68,22 @@ set_connect_timeout(struct options *options, const char *value, struct problem *
 bool
 set_config(struct options *options, const char *value, struct problem *problem);
 
+/* set_tls.c */
+bool
+set_tls(struct options *options, const char *value, struct problem *problem);
+bool
+set_insecure(struct options *options, const char *value, struct problem *problem);
+bool
+set_cacert(struct options *options, const char *value, struct problem *problem);
+bool
+set_cacertdir(struct options *options, const char *value, struct problem *problem);
+bool
+set_cert(struct options *options, const char *value, struct problem *problem);
+bool
+set_key(struct options *options, const char *value, struct problem *problem);
+bool
+set_sni(struct options *options, const char *value, struct problem *problem);
+
 /* set_action.c */
 bool
 set_held(struct options *options, const char *value, struct problem *problem);

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-#include "net/link.h"
+#include "net/link_parts.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -51,12 +51,21 @@ drop_socket(struct link *link)
 	link->watch.fd = -1;
 }
 
-/* What was sent may have been a password. */
+/* An address has failed. What is said of a certificate that was refused is not replaced by another
+ * address's trouble: it is what somebody has to see to. */
 static void
-drop_output(struct link *link)
+note_problem(struct link *link, const struct problem *why)
 {
-	explicit_bzero(link->out, link->out_used);
-	link->out_used = link->out_sent = link->out_flushed = 0;
+	if (!link->problem.is_denied)
+		link->problem = *why;
+}
+
+static void
+note_errno(struct link *link, int error)
+{
+	struct problem why;
+	problem_set_errno(&why, NULL, error);
+	note_problem(link, &why);
 }
 
 void
@@ -65,8 +74,9 @@ link_close(struct link *link)
 	resolve_cancel(&link->resolver);
 	loop_stop_timer(link->loop, &link->patience);
 	drop_socket(link);
+	transport_end(&link->transport);
 	link->state = LINK_CLOSED;
-	drop_output(link);
+	link_drop_output(link);
 	link->append_failed = false;
 	link->generation++;
 }
@@ -82,15 +92,16 @@ link_free(struct link *link)
 void
 link_forget(struct link *link)
 {
-	/* A plain close of the inherited copy is all; what differs is that nothing may be said. */
+	/* A plain close of the inherited copy is all; what differs is that nothing may be said, and
+	 * no memory given back: TLS's stays as it is. */
 	if (link->watch.fd >= 0)
 		close(link->watch.fd);
 	link->watch.fd = -1;
 	link->state = LINK_CLOSED;
 }
 
-static void
-fail(struct link *link)
+void
+link_fail(struct link *link)
 {
 	struct problem why = link->problem;
 	link_close(link);
@@ -132,6 +143,10 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 		fail_soon(link);
 		return;
 	}
+	if (!transport_prepare(&link->transport, link->url, &link->problem)) {
+		fail_soon(link);
+		return;
+	}
 	if (link->url->scheme == URL_UNIX) {
 		use_unix_socket(link);
 		try_next_address(link);
@@ -168,7 +183,7 @@ on_addresses(void *context, const struct addresses *addresses, const struct prob
 	if (addresses->count == 0) {
 		link->problem = *why;
 		if (link->last_good.count == 0) {
-			fail(link);
+			link_fail(link);
 			return;
 		}
 		link->addresses = link->last_good;
@@ -187,9 +202,11 @@ on_patience(void *context, struct instant now)
 		resolve_cancel(&link->resolver);
 		link->addresses = link->last_good;
 	} else if (link->watch.fd >= 0) {
-		problem_set(&link->problem, "no answer to a connection attempt");
+		struct problem why;
+		link_explain_delay(link, &why);
+		note_problem(link, &why);
 	} else if (link->next_address >= link->addresses.count) {
-		fail(link); /* what fail_soon asked for */
+		link_fail(link); /* what fail_soon asked for */
 		return;
 	}
 	drop_socket(link);
@@ -230,7 +247,7 @@ try_next_address(struct link *link)
 	while (link->next_address < link->addresses.count) {
 		size_t left = link->addresses.count - link->next_address;
 		if (begin_to_connect(link, link->next_address++) != 0) {
-			problem_set_errno(&link->problem, NULL, errno);
+			note_errno(link, errno);
 			continue;
 		}
 		if (left > 1) {
@@ -245,18 +262,8 @@ try_next_address(struct link *link)
 }
 
 static void
-on_connected(struct link *link)
+be_open(struct link *link)
 {
-	int error = 0;
-	socklen_t size = sizeof error;
-	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-		error = errno;
-	if (error != 0) {
-		problem_set_errno(&link->problem, NULL, error);
-		drop_socket(link);
-		try_next_address(link);
-		return;
-	}
 	loop_stop_timer(link->loop, &link->patience);
 	link->last_good = link->addresses;
 	link->state = LINK_OPEN;
@@ -264,120 +271,74 @@ on_connected(struct link *link)
 	link->events->opened(link->context);
 }
 
-/* Gives the kernel what it takes. 0, or -1 and the reason in link->problem. */
-static int
-flush(struct link *link)
+static void
+on_handshake(struct link *link)
 {
-	while (link->out_sent < link->out_used) {
-		/* MSG_NOSIGNAL: a server that has gone must not end us by SIGPIPE. */
-		ssize_t sent = send(link->watch.fd, link->out + link->out_sent,
-		    link->out_used - link->out_sent, MSG_NOSIGNAL);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-			link->watch.events = POLLIN | POLLOUT;
-			return 0;
-		}
-		if (sent < 0) {
-			problem_set_errno(&link->problem, NULL, errno);
-			return -1;
-		}
-		link->out_sent += (size_t)sent;
+	struct problem why;
+	enum transfer result = transport_handshake(&link->transport, &why);
+	if (transport_has_heard(&link->transport))
+		link->spoke = true;
+	switch (result) {
+	case TRANSFER_DONE:
+		be_open(link);
+		return;
+	case TRANSFER_WANTS_READ:
+	case TRANSFER_WANTS_WRITE:
+		link_await(link);
+		return;
+	case TRANSFER_CLOSED:
+		problem_set(&why, "the server closed the connection instead of speaking TLS");
+		break;
+	case TRANSFER_FAILED:
+		break;
 	}
-	drop_output(link);
-	link->watch.events = POLLIN;
-	return 0;
-}
-
-void
-link_append(struct link *link, int argc, const char *const *argv)
-{
-	size_t room = sizeof link->out - link->out_used;
-	long length = reader_format(link->out + link->out_used, room, argc, argv);
-	if (length < 0)
-		link->append_failed = true;
-	else
-		link->out_used += (size_t)length;
-}
-
-bool
-link_flush(struct link *link)
-{
-	if (link->append_failed) {
-		/* A pipeline is sent whole or not at all; what was flushed before it stays. */
-		link->append_failed = false;
-		explicit_bzero(link->out + link->out_flushed, link->out_used - link->out_flushed);
-		link->out_used = link->out_flushed;
-		return false;
-	}
-	if (link->state == LINK_OPEN && flush(link) != 0) {
-		/* Told from the loop: the socket is readable now, with the error or the end. */
-		drop_output(link);
-		link->watch.events = POLLIN;
-		shutdown(link->watch.fd, SHUT_RDWR);
-	}
-	link->out_flushed = link->out_used;
-	return true;
-}
-
-void
-link_pause(struct link *link)
-{
-	link->watch.events = 0;
-}
-
-bool
-link_has_unread(const struct link *link)
-{
-	char byte;
-	return reader_has_more(link->reader) ||
-	    recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	note_problem(link, &why);
+	drop_socket(link);
+	try_next_address(link);
 }
 
 static void
-on_data(struct link *link)
+on_connected(struct link *link)
 {
-	char bytes[4096];
-	unsigned int generation = link->generation;
-	ssize_t got = recv(link->watch.fd, bytes, sizeof bytes, 0);
-	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-		return;
-	if (got <= 0) {
-		problem_set(&link->problem, "%s",
-		    got == 0 ? "the server closed the connection" : strerror(errno));
-		fail(link);
-		return;
-	}
-	link->spoke = true;
-	if (reader_feed(link->reader, bytes, (size_t)got, &link->problem) != 0) {
-		fail(link);
+	struct problem why;
+	int error = 0;
+	socklen_t size = sizeof error;
+	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+		error = errno;
+	if (error == 0 && transport_begin(&link->transport, link->watch.fd, &why)) {
+		/* Patience with this address lasts until TLS is had, too. */
+		link->state = LINK_SECURING;
+		on_handshake(link);
 		return;
 	}
-	for (;;) {
-		const struct reply *reply;
-		int status = reader_next(link->reader, &reply, &link->problem);
-		if (status < 0)
-			fail(link);
-		if (status <= 0)
-			return;
-		link->events->answered(link->context, reply);
-		if (link->generation != generation)
-			return;
-	}
+	if (error != 0)
+		note_errno(link, error);
+	else
+		note_problem(link, &why);
+	drop_socket(link);
+	try_next_address(link);
+}
+
+void
+link_explain_delay(const struct link *link, struct problem *why)
+{
+	if (link->problem.is_denied) /* of an address before */
+		*why = link->problem;
+	else if (link->state == LINK_SECURING)
+		problem_set(why,
+		    "no answer to the TLS handshake in time: does the server speak TLS on this port?");
+	else
+		problem_set(why, "no connection in time");
 }
 
 static void
 on_socket(void *context, short revents)
 {
 	struct link *link = context;
-	if (link->state == LINK_CONNECTING) {
+	if (link->state == LINK_CONNECTING)
 		on_connected(link);
-		return;
-	}
-	if ((revents & POLLOUT) && flush(link) != 0) {
-		fail(link);
-		return;
-	}
-	if (revents & (POLLIN | POLLHUP | POLLERR))
-		on_data(link);
+	else if (link->state == LINK_SECURING)
+		on_handshake(link);
+	else
+		link_on_ready(link, revents);
 }

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* One connection to a Redis server: non-blocking, with its own socket.
+/* One connection to a Redis server: non-blocking, with its own socket, in clear or in TLS as its
+ * URL says.
  *
  * It keeps no deadline: its user closes it when time is over. A link that was closed with an
  * answer outstanding is never used again, so a late answer cannot be taken for another request's.
@@ -21,6 +22,7 @@
 #include "base/loop.h"
 #include "base/problem.h"
 #include "net/resolve.h"
+#include "net/transport.h"
 #include "net/url.h"
 
 #define LINK_MAX_ANSWER 65536
@@ -59,6 +61,7 @@ enum link_state {
 	LINK_CLOSED,
 	LINK_RESOLVING,
 	LINK_CONNECTING,
+	LINK_SECURING, /* connected, and in the TLS handshake */
 	LINK_OPEN,
 };
 
@@ -73,6 +76,7 @@ struct link {
 	struct addresses last_good; /* what the name stood for when it last worked */
 	size_t next_address;
 	struct watch watch;
+	struct transport transport;
 	struct timer patience; /* with one address, while there is another */
 	struct instant deadline;
 	struct instant connecting_at; /* the address was known */
@@ -91,10 +95,10 @@ void
 link_init(struct link *link, struct loop *loop, const struct url *url,
     const struct link_events *events, void *context);
 
-/* Begins to connect: every address that the name stands for is tried in turn, so that a dead one
- * costs its share of the time until `deadline` and no more. opened or failed is called later from
- * the loop. Closes first what was open. With `fall_back`, an address that worked before is used
- * when the name cannot be looked up. */
+/* Begins to connect: every address that the name stands for is tried in turn, so that a dead one,
+ * or one that hangs in the TLS handshake, costs its share of the time until `deadline` and no more.
+ * opened or failed is called later from the loop. Closes first what was open. With `fall_back`, an
+ * address that worked before is used when the name cannot be looked up. */
 void
 link_open(struct link *link, struct instant deadline, bool fall_back);
 
@@ -116,7 +120,11 @@ link_pause(struct link *link);
 /* Has an open link more to read, half of an answer included? Before a request is sent, what is
  * there cannot be its answer. */
 bool
-link_has_unread(const struct link *link);
+link_has_unread(struct link *link);
+
+/* The user's time is over before `opened`: says what was waited for. */
+void
+link_explain_delay(const struct link *link, struct problem *why);
 
 /* Closes at once and calls nobody back. */
 void

@@ -200,7 +200,7 @@ explain(const struct link_reader *reader, struct problem *why)
 	} strangers[] = {
 	    {"HTTP/", "a web server answers there"},
 	    {"SSH-", "an SSH server answers there"},
-	    {"\x15\x03", "it speaks TLS, which this dlock does not"},
+	    {"\x15\x03", "it speaks TLS, so write rediss:// or --tls"},
 	};
 	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
 		size_t length = strlen(strangers[i].head);

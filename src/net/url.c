@@ -1,29 +1,21 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-#include "net/url.h"
+#include "net/url_parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/values.h"
 
-#define SCHEMES "redis://, unix://"
+#define SCHEMES "redis://, rediss://, unix://"
 #define EXAMPLE "redis://localhost:6379"
 #define UNIX_EXAMPLE "unix:///path/to.sock"
-#define QUERY_KEYS "db, connect-timeout"
 #define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:%"
-#define KEY_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 #define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
 
-/* A run of the text that is being taken apart. */
-struct span {
-	const char *start;
-	size_t length;
-};
-
-static bool
-decode(char *out, size_t size, struct span from, const char *what, struct problem *problem)
+bool
+url_decode(char *out, size_t size, struct span from, const char *what, struct problem *problem)
 {
 	size_t used = 0;
 	for (size_t i = 0; i < from.length; i++) {
@@ -53,8 +45,8 @@ decode(char *out, size_t size, struct span from, const char *what, struct proble
 	return true;
 }
 
-static bool
-parse_number(struct span digits, int least, int most, const char *what, int *number,
+bool
+url_parse_number(struct span digits, int least, int most, const char *what, int *number,
     struct problem *problem)
 {
 	char text[64];
@@ -74,74 +66,18 @@ parse_number(struct span digits, int least, int most, const char *what, int *num
 	return true;
 }
 
-/* Only what a key is made of is kept: the rest may be a secret. */
-static void
-note_ignored(struct url *url, struct span key)
-{
-	size_t used = strlen(url->ignored);
-	bool shown = key.length > 0 && key.length <= 40;
-	for (size_t i = 0; i < key.length && shown; i++)
-		shown = strchr(KEY_BYTES, key.start[i]) != NULL;
-	if (shown)
-		snprintf(url->ignored + used, sizeof url->ignored - used, "%s%.*s",
-		    used ? ", " : "", (int)key.length, key.start);
-}
-
-static bool
-parse_query_item(struct url *url, struct span key, struct span value, enum url_unknown_keys unknown,
-    struct problem *problem)
-{
-	char text[64];
-	struct problem why;
-	if (key.length == 2 && strncmp(key.start, "db", 2) == 0)
-		return parse_number(value, 0, INT32_MAX, "db", &url->db, problem);
-	if (key.length == 15 && strncmp(key.start, "connect-timeout", 15) == 0) {
-		if (!decode(text, sizeof text, value, "connect-timeout", problem))
-			return false;
-		if (!value_parse_timeout(text, &url->connect_timeout_ns, &why)) {
-			problem_set(problem, "bad connect-timeout in the server URL: %s", why.text);
-			return false;
-		}
-		return true;
-	}
-	if (unknown == URL_IGNORE_UNKNOWN_KEYS) {
-		note_ignored(url, key);
-		return true;
-	}
-	problem_set(problem, "unknown key '%.*s' in the server URL (there are: " QUERY_KEYS ")",
-	    (int)(key.length < 40 ? key.length : 40), key.start);
-	return false;
-}
-
-static bool
-parse_query(struct url *url, const char *query, enum url_unknown_keys unknown,
-    struct problem *problem)
-{
-	while (*query != '\0') {
-		size_t length = strcspn(query, "&");
-		const char *equals = memchr(query, '=', length);
-		struct span key = {query, equals ? (size_t)(equals - query) : length};
-		struct span value = {equals ? equals + 1 : query + length,
-		    equals ? length - key.length - 1 : 0};
-		if (length > 0 && !parse_query_item(url, key, value, unknown, problem))
-			return false;
-		query += length + (query[length] == '&');
-	}
-	return true;
-}
-
 /* user[:password]@ */
 static bool
 parse_login(struct url *url, struct span login, struct problem *problem)
 {
 	const char *colon = memchr(login.start, ':', login.length);
 	struct span user = {login.start, colon ? (size_t)(colon - login.start) : login.length};
-	if (!decode(url->user, sizeof url->user, user, "user", problem))
+	if (!url_decode(url->user, sizeof url->user, user, "user", problem))
 		return false;
 	if (colon == NULL)
 		return true;
 	url->has_password = true;
-	return decode(url->password, sizeof url->password,
+	return url_decode(url->password, sizeof url->password,
 	    (struct span){colon + 1, login.length - user.length - 1}, "password", problem);
 }
 
@@ -201,13 +137,13 @@ parse_host(struct url *url, struct span place, struct problem *problem)
 		problem_set(problem, "only :port may follow the ] in the server URL");
 		return false;
 	}
-	if (!decode(url->host, sizeof url->host, host, "host", problem) ||
+	if (!url_decode(url->host, sizeof url->host, host, "host", problem) ||
 	    !check_host(url->host, problem))
 		return false;
 	if (after == end)
 		return true;
-	return parse_number((struct span){after + 1, (size_t)(end - after - 1)}, 1, 65535, "port",
-	    &url->port, problem);
+	return url_parse_number((struct span){after + 1, (size_t)(end - after - 1)}, 1, 65535,
+	    "port", &url->port, problem);
 }
 
 static bool
@@ -238,12 +174,12 @@ parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
 	if (*rest == '/') {
 		size_t digits = strcspn(++rest, "?");
 		if (digits > 0 &&
-		    !parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db,
+		    !url_parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db,
 			problem))
 			return false;
 		rest += digits;
 	}
-	return *rest != '?' || parse_query(url, rest + 1, unknown, problem);
+	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
 }
 
 static bool
@@ -262,19 +198,16 @@ parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
 		    "the socket's path must be absolute, with three slashes: " UNIX_EXAMPLE);
 		return false;
 	}
-	if (!decode(url->path, sizeof url->path, (struct span){rest, length}, "path", problem))
+	if (!url_decode(url->path, sizeof url->path, (struct span){rest, length}, "path", problem))
 		return false;
 	rest += length;
-	return *rest != '?' || parse_query(url, rest + 1, unknown, problem);
+	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
 }
 
 /* Engines and spellings that people come with. */
 static const struct {
 	const char *scheme, *advice;
 } other_schemes[] = {
-    /* Never in clear: who writes rediss means it. */
-    {"rediss", "this dlock has no TLS and will not connect to a rediss:// server in clear"},
-    {"valkeys", "this dlock has no TLS and will not connect to a valkeys:// server in clear"},
     {"redis+sentinel", "redis+sentinel:// is not in this version of dlock"},
     {"rediss+sentinel", "rediss+sentinel:// is not in this version of dlock"},
     {"redis+cluster", "redis+cluster:// is not in this version of dlock"},
@@ -282,6 +215,7 @@ static const struct {
     {"postgres", "postgres:// is not in this version of dlock"},
     {"postgresql", "postgresql:// is not in this version of dlock"},
     {"valkey", "a Valkey server is named by redis:// too"},
+    {"valkeys", "a Valkey server with TLS is named by rediss:// too"},
     {"redis+socket", "a Unix socket is named by " UNIX_EXAMPLE},
     {"redis-socket", "a Unix socket is named by " UNIX_EXAMPLE},
     {"redis+unix", "a Unix socket is named by " UNIX_EXAMPLE},
@@ -297,9 +231,10 @@ refuse_scheme(const char *text, struct problem *problem)
 		    "slashes are missing behind unix: in the server URL, as in " UNIX_EXAMPLE);
 		return;
 	}
-	if (!has_slashes && strncmp(text, "redis:", 6) == 0) {
+	if (!has_slashes && (strncmp(text, "redis:", 6) == 0 || strncmp(text, "rediss:", 7) == 0)) {
 		problem_set(problem,
-		    "slashes are missing behind redis: in the server URL, as in " EXAMPLE);
+		    "slashes are missing behind %.*s: in the server URL, as in " EXAMPLE,
+		    (int)strcspn(text, ":"), text);
 		return;
 	}
 	if (!has_slashes) {
@@ -334,6 +269,11 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 	if (strncmp(text, "redis://", 8) == 0) {
 		url->scheme = URL_REDIS;
 		return parse_redis(url, text + 8, unknown, problem);
+	}
+	if (strncmp(text, "rediss://", 9) == 0) {
+		url->scheme = URL_REDIS;
+		url->tls.on = true;
+		return parse_redis(url, text + 9, unknown, problem);
 	}
 	if (strncmp(text, "unix://", 7) == 0) {
 		url->scheme = URL_UNIX;

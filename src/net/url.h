@@ -3,7 +3,7 @@
 
 /* Where a lock lives: the server URLs of SPEC section 6, taken apart. Pure.
  *
- *   redis://[user[:password]@]host[:port][/db]
+ *   redis://[user[:password]@]host[:port][/db]      rediss:// the same in TLS
  *   unix:///path/to.sock[?db=N]
  *
  * User, password and path may be percent-encoded (RFC 3986, section 2.1), IPv6 literals stand in
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/problem.h"
+#include "net/tls.h"
 
 enum url_scheme {
 	URL_REDIS,
@@ -32,6 +33,7 @@ struct url {
 	char path[108]; /* of the socket: what sockaddr_un holds */
 	int db;
 	int64_t connect_timeout_ns; /* from ?connect-timeout=; 0: not given */
+	struct tls_settings tls;    /* rediss://, and from the query: ?cacert= and so on */
 	char ignored[128];          /* names of the query's keys that were ignored, for people */
 };
 

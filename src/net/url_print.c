@@ -35,7 +35,7 @@ url_print(const struct url *url, char *out, size_t size)
 		bool brackets = strchr(url->host, ':') != NULL;
 		if (url->db != 0)
 			snprintf(db, sizeof db, "/%d", url->db);
-		snprintf(out, size, "redis://%s%s%s%s%s%s:%d%s",
+		snprintf(out, size, "redis%s://%s%s%s%s%s%s:%d%s", url->tls.on ? "s" : "",
 		    encode(user, url->user, BLANKS ":@/?"), url->has_password ? ":***" : "",
 		    url->user[0] || url->has_password ? "@" : "", brackets ? "[" : "",
 		    encode(place, url->host, "@/?[]"), brackets ? "]" : "", url->port, db);

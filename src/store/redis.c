@@ -3,7 +3,9 @@
 
 #include "store/redis.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/redis_parts.h"
 
@@ -62,7 +64,8 @@ on_deadline(void *context, struct instant now)
 		report_failure(redis, OUTCOME_UNREACHABLE, &redis->refusal);
 		return;
 	case PHASE_CONNECTING:
-		problem_set(&why, "no connection in time");
+		link_explain_delay(&redis->link, &why);
+		outcome = redis_login_judge(&redis->login, &why);
 		break;
 	case PHASE_LOGIN:
 		outcome = redis_login_explain_delay(&redis->login, &why);
@@ -137,7 +140,9 @@ on_failed(void *context, const struct problem *failure)
 	struct redis_store *redis = context;
 	enum outcome outcome = OUTCOME_UNREACHABLE;
 	struct problem why = *failure;
-	if (redis->phase == PHASE_LOGIN)
+	if (redis->phase == PHASE_CONNECTING)
+		outcome = redis_login_judge(&redis->login, failure);
+	else if (redis->phase == PHASE_LOGIN)
 		outcome = redis_login_explain_failure(&redis->login, failure, &why);
 	redis_break_off(redis, outcome, &why);
 }
@@ -222,9 +227,10 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	    .answered = on_answer,
 	    .failed = on_failed,
 	};
-	struct redis_store *redis = calloc(1, sizeof *redis);
+	struct redis_store *redis = malloc(sizeof *redis);
 	if (redis == NULL)
 		return NULL;
+	memset(redis, 0, offsetof(struct redis_store, link));
 	redis->store.operations = &operations;
 	redis->store.server = settings->server;
 	redis->store.helpers[0] = &redis->link.resolver.helper;

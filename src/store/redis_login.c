@@ -198,10 +198,14 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 
 /* -- no answer -------------------------------------------------------------------------------- */
 
-/* Who has said something, be it nonsense, is there. */
-static enum outcome
-judge_silence(const struct redis_login *login)
+enum outcome
+redis_login_judge(const struct redis_login *login, const struct problem *why)
 {
+	if (why->is_denied)
+		return OUTCOME_DENIED;
+	if (why->is_setting)
+		return OUTCOME_REFUSED;
+	/* Who has said something, be it nonsense, is there. */
 	return login->link->spoke ? OUTCOME_REFUSED : OUTCOME_UNREACHABLE;
 }
 
@@ -210,11 +214,19 @@ redis_login_explain_delay(const struct redis_login *login, struct problem *why)
 {
 	if (login->step != LOGIN_PASSWORD) {
 		problem_set(why, "no answer to the login in time");
-		return judge_silence(login);
+		return redis_login_judge(login, why);
 	}
 	problem_set(why, "no password in time from %s", login->secret->origin);
 	why->is_setting = true;
 	return OUTCOME_REFUSED;
+}
+
+/* A server with TLS hangs up on who does not speak it, often without a word. */
+static bool
+may_want_tls(const struct redis_login *login)
+{
+	return login->step != LOGIN_PASSWORD && !login->link->spoke &&
+	    login->url->scheme == URL_REDIS && !login->url->tls.on;
 }
 
 enum outcome
@@ -223,5 +235,7 @@ redis_login_explain_failure(const struct redis_login *login, const struct proble
 {
 	bool complained = login->complaint.text[0] != '\0';
 	*why = complained ? login->complaint : *failure;
-	return complained ? answer_classify_error(why->text) : judge_silence(login);
+	if (!complained && may_want_tls(login))
+		problem_set(why, "%s (if the server wants TLS, write rediss://)", failure->text);
+	return complained ? answer_classify_error(why->text) : redis_login_judge(login, why);
 }

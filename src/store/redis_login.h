@@ -49,6 +49,10 @@ redis_login_start(struct redis_login *login);
 void
 redis_login_answer(struct redis_login *login, const struct reply *reply);
 
+/* What becomes of a request when the link has failed for that reason before it was sent. */
+enum outcome
+redis_login_judge(const struct redis_login *login, const struct problem *why);
+
 /* Time is over, or the link has failed for the reason given: says why this login did not come
  * about. To be followed by redis_login_end. */
 enum outcome

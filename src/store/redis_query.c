@@ -41,7 +41,8 @@ on_deadline(void *context, struct instant now)
 	case QUERY_IDLE:
 		return;
 	case QUERY_CONNECTING:
-		problem_set(&why, "no connection in time");
+		link_explain_delay(&query->link, &why);
+		outcome = redis_login_judge(&query->login, &why);
 		break;
 	case QUERY_LOGIN:
 		outcome = redis_login_explain_delay(&query->login, &why);
@@ -106,7 +107,9 @@ on_failed(void *context, const struct problem *failure)
 	struct redis_query *query = context;
 	enum outcome outcome = OUTCOME_UNREACHABLE;
 	struct problem why = *failure;
-	if (query->phase == QUERY_LOGIN)
+	if (query->phase == QUERY_CONNECTING)
+		outcome = redis_login_judge(&query->login, failure);
+	else if (query->phase == QUERY_LOGIN)
 		outcome = redis_login_explain_failure(&query->login, failure, &why);
 	else if (query->phase == QUERY_ASKED)
 		outcome = OUTCOME_UNKNOWN;

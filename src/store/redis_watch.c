@@ -241,7 +241,9 @@ on_failed(void *context, const struct problem *failure)
 	struct redis_watch *watch = context;
 	enum outcome outcome = OUTCOME_UNREACHABLE;
 	struct problem why = *failure;
-	if (watch->phase == WATCH_LOGIN)
+	if (watch->phase == WATCH_CONNECTING)
+		outcome = redis_login_judge(&watch->login, failure);
+	else if (watch->phase == WATCH_LOGIN)
 		outcome = redis_login_explain_failure(&watch->login, failure, &why);
 	on_login_failed(watch, outcome, &why);
 }
@@ -257,7 +259,8 @@ on_due(void *context, struct instant now)
 		open_link(watch);
 		return;
 	case WATCH_CONNECTING:
-		fail_for(watch, "no connection in time");
+		link_explain_delay(&watch->link, &why);
+		fail(watch, &why);
 		return;
 	case WATCH_LOGIN:
 		(void)redis_login_explain_delay(&watch->login, &why);

@@ -89,10 +89,10 @@ test_environment(void)
 		tap_case("a bad %s is a matter of configuration, and no password is quoted",
 		    names[i]);
 		lines_clear_environment();
-		setenv(names[i], "rediss://ann:hush@db1", 1);
+		setenv(names[i], "rediss+cluster://ann:hush@db1", 1);
 		CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
 		CHECK_HAS(problem.text, names[i]);
-		CHECK_HAS(problem.text, "TLS");
+		CHECK_HAS(problem.text, "rediss+cluster");
 		CHECK_HAS_NOT(problem.text, "hush");
 	}
 
@@ -102,6 +102,37 @@ test_environment(void)
 	CHECK_INT(options.connect_timeout_ns, 7 * NS_PER_S);
 	check_runs("--connect-timeout 2s -S redis://db1?connect-timeout=7s job true");
 	CHECK_INT(options.connect_timeout_ns, 2 * NS_PER_S);
+}
+
+static void
+test_tls(void)
+{
+	const struct tls_settings *tls = &options.url.tls;
+	tap_case(
+	    "TLS: rediss:// or --tls; of URL and option the stronger counts, of equals the option");
+	lines_clear_environment();
+	check_runs("-S rediss://db1 job true");
+	CHECK(tls->on && !tls->insecure && tls->cacert[0] == '\0');
+	check_runs("-S redis://db1 --tls --insecure job true");
+	CHECK(tls->on && tls->insecure);
+	check_runs("-S redis://db1 job true");
+	CHECK(!tls->on);
+	check_runs("-S rediss://db1?cacert=a%2fb&sni=one&cert=c&key=k --sni two job true");
+	CHECK(tls->on);
+	CHECK_TEXT(tls->cacert, "a/b");
+	CHECK_TEXT(tls->sni, "two");
+	CHECK_TEXT(tls->cert, "c");
+	CHECK_TEXT(tls->key, "k");
+	setenv("DLOCK_SERVER", "rediss://db1?sni=one", 1);
+	check_runs("--sni two job true");
+	CHECK_TEXT(tls->sni, "two");
+	check_runs("--cacertdir d job true");
+	CHECK_TEXT(tls->sni, "one");
+	CHECK_TEXT(tls->cacertdir, "d");
+	setenv("DLOCK_SERVER", "redis://db1", 1);
+	check_runs("--tls job true");
+	CHECK(tls->on);
+	lines_clear_environment();
 }
 
 /* What an option of a group says overrules the file's, whichever of them that names. */
@@ -169,6 +200,7 @@ int
 main(void)
 {
 	test_environment();
+	test_tls();
 	test_modes_in_file();
 	return tap_end();
 }

@@ -30,7 +30,7 @@ static const struct {
     {"--at-least 31d job true", "longer than 30d"},
     {"--connect-timeout 0 job true", "at least 1ms"},
     {"-S nonsense job true", "no scheme"},
-    {"-S http://db1 job true", "redis://, unix://"},
+    {"-S http://db1 job true", "redis://, rediss://, unix://"},
     {"-S redis://db1?x=1 job true", "unknown key"},
     {"-S '' job true", "no scheme"},
     /* Operands. */
@@ -63,15 +63,16 @@ static const struct {
     {"job -- --command x", "leave out the --"},
     /* What comes with later versions is no option yet, and is not taken for another. */
     {"--check", "--check is not in this version"},
-    {"--tls job true", "--tls is not in this version"},
-    {"--cacert x job true", "--cacert is not in this version"},
-    {"--cacertdir x job true", "--cacertdir is not in this version"},
-    {"--cert x job true", "--cert is not in this version"},
-    {"--key x job true", "--key is not in this version"},
-    {"--sni x job true", "--sni is not in this version"},
-    {"--insecure job true", "--insecure is not in this version"},
     {"--wait-replicas 1 job true", "--wait-replicas is not in this version"},
     {"--quarantine 1 job true", "--quarantine is not in this version"},
+    /* TLS. */
+    {"--cacert x job true", "--cacert is for TLS, and the server URL names one in clear"},
+    {"--insecure job true", "--insecure is for TLS"},
+    {"-S redis://db1?sni=x job true", "--sni is for TLS"},
+    {"--tls -S unix:///s job true", "--tls does not go with unix://"},
+    {"--tls --cert x job true", "--cert and --key go together"},
+    {"--tls --sni 10.0.0.1 job true", "--sni is a name, not an address"},
+    {"--tls=yes job true", "--tls takes no value"},
     /* Who may have the lock. */
     {"--slots 0 job true", "--slots: not a number from 1 to 1000: '0'"},
     {"--slots 1001 job true", "--slots: not a number from 1 to 1000: '1001'"},

@@ -13,19 +13,23 @@
 static const struct {
 	const char *text, *why;
 } bad_urls[] = {
-    /* Never in clear, whatever else may be wrong with it. */
-    {"rediss://db1", "TLS"},
-    {"rediss://ann:hush@db1:6380/0", "TLS"},
+    /* Settings of TLS. */
+    {"rediss://db1?tls=perhaps", "bad tls in the server URL: neither 'yes' nor 'no'"},
+    {"rediss://db1?insecure=1", "bad insecure in the server URL"},
+    {"rediss://db1?cacert=%zz", "bad percent-encoding in the cacert"},
+    {"rediss://db1?cacerts=x", "unknown key 'cacerts'"},
+    {"rediss:db1", "slashes are missing behind rediss:"},
+    {"rediss://", "no host"},
     /* Any other scheme: with the list of those there are. */
     {"http://db1", "unknown scheme 'http'"},
-    {"http://db1", "redis://, unix://"},
+    {"http://db1", "redis://, rediss://, unix://"},
     {"redis+sentinel://db1/main", "redis+sentinel:// is not in this version"},
-    {"redis+sentinel://db1/main", "redis://, unix://"},
+    {"redis+sentinel://db1/main", "redis://, rediss://, unix://"},
     {"rediss+cluster://db1", "rediss+cluster:// is not in this version"},
     {"postgres://db1", "postgres:// is not in this version"},
     {"postgresql://ann:hush@db1/app", "postgresql:// is not in this version"},
     {"valkey://db1", "redis:// too"},
-    {"valkeys://db1", "TLS"},
+    {"valkeys://db1", "rediss:// too"},
     {"redis+socket:///run/r", "unix:///path/to.sock"},
     {"redisss://db1", "unknown scheme 'redisss'"},
     {"redis+://db1", "unknown scheme 'redis+'"},

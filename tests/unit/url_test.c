@@ -55,6 +55,14 @@ static const struct {
     {"redis://a%40b%2f%3f%25c@h%25d", "a@b/?%c", NULL, "h%d", 6379, 0,
 	"redis://a%40b%2f%3f%25c@h%25d:6379"},
     {"redis://db%2d1", "", NULL, "db-1", 6379, 0, "redis://db-1:6379"},
+    /* TLS. */
+    {"rediss://db1", "", NULL, "db1", 6379, 0, "rediss://db1:6379"},
+    {"rediss://ann:s3cret@[::1]:7000/3", "ann", "s3cret", "::1", 7000, 3,
+	"rediss://ann:***@[::1]:7000/3"},
+    {"redis://db1?tls", "", NULL, "db1", 6379, 0, "rediss://db1:6379"},
+    {"redis://db1?tls=yes&insecure=no", "", NULL, "db1", 6379, 0, "rediss://db1:6379"},
+    {"redis://db1?tls=no", "", NULL, "db1", 6379, 0, "redis://db1:6379"},
+    {"rediss://db1?tls=no", "", NULL, "db1", 6379, 0, "rediss://db1:6379"},
     /* A query string. */
     {"redis://db1?db=4", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},
     {"redis://db1/?db=4", "", NULL, "db1", 6379, 4, "redis://db1:6379/4"},

@@ -1,0 +1,179 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* The options of TLS, and what comes of them and of the server's URL together. */
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/options_parts.h"
+#include "cli/setters.h"
+
+static bool
+take_text(char *out, size_t size, const char *value, const char *what, struct problem *problem)
+{
+	if (value[0] == '\0') {
+		problem_set(problem, "no %s named", what);
+		return false;
+	}
+	if (strlen(value) >= size) {
+		problem_set(problem, "a %s has at most %zu bytes here", what, size - 1);
+		return false;
+	}
+	memcpy(out, value, strlen(value) + 1);
+	return true;
+}
+
+static bool
+take_path(char *out, const char *value, const char *what, struct problem *problem)
+{
+	/* It would be there for one connection, and cost the lock at the next. */
+	if (strncmp(value, "/dev/fd/", 8) == 0 || strncmp(value, "/proc/self/fd/", 14) == 0 ||
+	    strcmp(value, "/dev/stdin") == 0) {
+		problem_set(problem,
+		    "'%.40s' cannot be read again for the next connection: name a file", value);
+		return false;
+	}
+	return take_text(out, TLS_PATH_SIZE, value, what, problem);
+}
+
+bool
+set_tls(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value, (void)problem;
+	options->tls.on = true;
+	return true;
+}
+
+bool
+set_insecure(struct options *options, const char *value, struct problem *problem)
+{
+	(void)value, (void)problem;
+	options->tls.insecure = true;
+	return true;
+}
+
+bool
+set_cacert(struct options *options, const char *value, struct problem *problem)
+{
+	return take_path(options->tls.cacert, value, "file", problem);
+}
+
+bool
+set_cacertdir(struct options *options, const char *value, struct problem *problem)
+{
+	return take_path(options->tls.cacertdir, value, "directory", problem);
+}
+
+bool
+set_cert(struct options *options, const char *value, struct problem *problem)
+{
+	return take_path(options->tls.cert, value, "file", problem);
+}
+
+bool
+set_key(struct options *options, const char *value, struct problem *problem)
+{
+	return take_path(options->tls.key, value, "file", problem);
+}
+
+bool
+set_sni(struct options *options, const char *value, struct problem *problem)
+{
+	return take_text(options->tls.sni, TLS_NAME_SIZE, value, "name", problem);
+}
+
+/* -- together --------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	size_t offset; /* in struct tls_settings */
+} texts[] = {
+    {"cacert", offsetof(struct tls_settings, cacert)},
+    {"cacertdir", offsetof(struct tls_settings, cacertdir)},
+    {"cert", offsetof(struct tls_settings, cert)},
+    {"key", offsetof(struct tls_settings, key)},
+    {"sni", offsetof(struct tls_settings, sni)},
+};
+
+/* Does whoever named the server, or somebody stronger, say this of TLS? A config file may have
+ * settings of TLS for the servers that need them. */
+static bool
+knows_server(const struct options *options, const char *name, bool is_in_url)
+{
+	return is_in_url || options_source(options, name) >= options_source(options, "server");
+}
+
+/* A setting of TLS that would count for nothing: whoever gave it believes in TLS. */
+static bool
+check_clear(const struct options *options, bool *is_configured, struct problem *problem)
+{
+	const char *in_url = (const char *)&options->url.tls, *given = (const char *)&options->tls;
+	const char *name = NULL;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts && name == NULL; i++) {
+		bool is_in_url = in_url[texts[i].offset] != '\0';
+		if ((is_in_url || given[texts[i].offset] != '\0') &&
+		    knows_server(options, texts[i].name, is_in_url))
+			name = texts[i].name;
+	}
+	if (name == NULL && (options->url.tls.insecure || options->tls.insecure) &&
+	    knows_server(options, "insecure", options->url.tls.insecure))
+		name = "insecure";
+	if (name == NULL)
+		return true;
+	*is_configured = options_are_configured(options, name, "server");
+	problem_set(problem,
+	    "--%s is for TLS, and the server URL names one in clear: write rediss://, or --tls",
+	    name);
+	return false;
+}
+
+/* --cert alone would fail at the server, with words that help nobody. */
+static bool
+check_pairs(const struct options *options, bool *is_configured, struct problem *problem)
+{
+	const struct tls_settings *tls = &options->url.tls;
+	struct in6_addr unused;
+	if ((tls->cert[0] == '\0') != (tls->key[0] == '\0')) {
+		*is_configured = options_are_configured(options, "cert", "key") ||
+		    (options_source(options, "cert") == options_source(options, "key") &&
+			options_are_configured(options, "server", "server"));
+		problem_set(problem,
+		    "--cert and --key go together: a certificate and its key (both may be in one file)");
+		return false;
+	}
+	if (inet_pton(AF_INET, tls->sni, &unused) == 1 ||
+	    inet_pton(AF_INET6, tls->sni, &unused) == 1) {
+		*is_configured = options_are_configured(options, "sni", "sni");
+		problem_set(problem,
+		    "--sni is a name, not an address: an address is not asked for");
+		return false;
+	}
+	return true;
+}
+
+bool
+tls_settle(struct options *options, bool *is_configured, struct problem *problem)
+{
+	struct tls_settings *tls = &options->url.tls;
+	if (options->url.scheme == URL_UNIX && (options->tls.on || tls->on)) {
+		*is_configured = options_are_configured(options, "tls", "server");
+		problem_set(problem, "--tls does not go with unix://: a Unix socket is no network");
+		if (knows_server(options, "tls", tls->on))
+			return false;
+	}
+	tls->on = options->url.scheme == URL_REDIS && (tls->on || options->tls.on);
+	if (!tls->on)
+		return check_clear(options, is_configured, problem);
+	tls->insecure = tls->insecure || options->tls.insecure;
+	enum option_source server = options_source(options, "server");
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		char *text = (char *)tls + texts[i].offset;
+		const char *option = (const char *)&options->tls + texts[i].offset;
+		/* In the URL it is as strong as the URL; of two that are equal the option wins. */
+		if (option[0] != '\0' &&
+		    (text[0] == '\0' || options_source(options, texts[i].name) >= server))
+			memcpy(text, option, strlen(option) + 1);
+	}
+	return check_pairs(options, is_configured, problem);
+}

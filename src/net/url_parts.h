@@ -1,0 +1,33 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What the files behind net/url.h share: url.c takes a URL apart, url_query.c what follows its ?.
+ */
+#ifndef DLOCK_NET_URL_PARTS_H
+#define DLOCK_NET_URL_PARTS_H
+
+#include "net/url.h"
+
+/* A run of the text that is being taken apart. */
+struct span {
+	const char *start;
+	size_t length;
+};
+
+/* -- url.c ------------------------------------------------------------------------------------ */
+
+/* Undoes percent-encoding. `what` it is, for the sentence. */
+bool
+url_decode(char *out, size_t size, struct span from, const char *what, struct problem *problem);
+
+bool
+url_parse_number(struct span digits, int least, int most, const char *what, int *number,
+    struct problem *problem);
+
+/* -- url_query.c ------------------------------------------------------------------------------ */
+
+bool
+url_parse_query(struct url *url, const char *query, enum url_unknown_keys unknown,
+    struct problem *problem);
+
+#endif

@@ -1,0 +1,122 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What follows the ? of a server URL. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/values.h"
+#include "net/url_parts.h"
+
+#define QUERY_KEYS "db, connect-timeout, tls, cacert, cacertdir, cert, key, sni, insecure"
+#define KEY_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
+/* Only what a key is made of is kept: the rest may be a secret. */
+static void
+note_ignored(struct url *url, struct span key)
+{
+	size_t used = strlen(url->ignored);
+	bool shown = key.length > 0 && key.length <= 40;
+	for (size_t i = 0; i < key.length && shown; i++)
+		shown = strchr(KEY_BYTES, key.start[i]) != NULL;
+	if (shown)
+		snprintf(url->ignored + used, sizeof url->ignored - used, "%s%.*s",
+		    used ? ", " : "", (int)key.length, key.start);
+}
+
+static bool
+is_key(struct span key, const char *name)
+{
+	return key.length == strlen(name) && strncmp(key.start, name, key.length) == 0;
+}
+
+/* yes, no, or the key alone, as in a config file. */
+static bool
+parse_switch(struct span value, const char *what, bool *on, struct problem *problem)
+{
+	if (value.length == 0 || is_key(value, "yes")) {
+		*on = true; /* "no" turns nothing off: rediss:// stays what it is */
+	} else if (!is_key(value, "no")) {
+		problem_set(problem, "bad %s in the server URL: neither 'yes' nor 'no'", what);
+		return false;
+	}
+	return true;
+}
+
+/* *taken: it is a key of TLS. */
+static bool
+parse_tls_item(struct tls_settings *tls, struct span key, struct span value, bool *taken,
+    struct problem *problem)
+{
+	const struct {
+		const char *name;
+		char *text;
+		size_t size;
+	} texts[] = {
+	    {"cacert", tls->cacert, sizeof tls->cacert},
+	    {"cacertdir", tls->cacertdir, sizeof tls->cacertdir},
+	    {"cert", tls->cert, sizeof tls->cert},
+	    {"key", tls->key, sizeof tls->key},
+	    {"sni", tls->sni, sizeof tls->sni},
+	};
+	*taken = true;
+	if (is_key(key, "tls"))
+		return parse_switch(value, "tls", &tls->on, problem);
+	if (is_key(key, "insecure"))
+		return parse_switch(value, "insecure", &tls->insecure, problem);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (is_key(key, texts[i].name))
+			return url_decode(texts[i].text, texts[i].size, value, texts[i].name,
+			    problem);
+	}
+	*taken = false;
+	return true;
+}
+
+static bool
+parse_query_item(struct url *url, struct span key, struct span value, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	char text[64];
+	struct problem why;
+	bool taken;
+	if (!parse_tls_item(&url->tls, key, value, &taken, problem))
+		return false;
+	if (taken)
+		return true;
+	if (is_key(key, "db"))
+		return url_parse_number(value, 0, INT32_MAX, "db", &url->db, problem);
+	if (is_key(key, "connect-timeout")) {
+		if (!url_decode(text, sizeof text, value, "connect-timeout", problem))
+			return false;
+		if (!value_parse_timeout(text, &url->connect_timeout_ns, &why)) {
+			problem_set(problem, "bad connect-timeout in the server URL: %s", why.text);
+			return false;
+		}
+		return true;
+	}
+	if (unknown == URL_IGNORE_UNKNOWN_KEYS) {
+		note_ignored(url, key);
+		return true;
+	}
+	problem_set(problem, "unknown key '%.*s' in the server URL (there are: " QUERY_KEYS ")",
+	    (int)(key.length < 40 ? key.length : 40), key.start);
+	return false;
+}
+
+bool
+url_parse_query(struct url *url, const char *query, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	while (*query != '\0') {
+		size_t length = strcspn(query, "&");
+		const char *equals = memchr(query, '=', length);
+		struct span key = {query, equals ? (size_t)(equals - query) : length};
+		struct span value = {equals ? equals + 1 : query + length,
+		    equals ? length - key.length - 1 : 0};
+		if (length > 0 && !parse_query_item(url, key, value, unknown, problem))
+			return false;
+		query += length + (query[length] == '&');
+	}
+	return true;
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+"""tls_peer.py MODE [ARG...]: who may stand at the other end of a connection, or in the middle of it.
+
+    silent [ADDRESS [PORT]]  accepts, and says nothing
+    say TEXT                 answers TEXT to whatever comes, and closes
+    close                    closes as soon as something came
+    drip PORT                passes on to PORT of 127.0.0.1 and back, one byte at a time
+    old CERTIFICATE KEY      a server that has nothing newer than TLS 1.1
+
+Prints its port. Ends with the test.
+"""
+import selectors
+import socket
+import ssl
+import sys
+
+
+def listen(address="127.0.0.1", port=0):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((address, port))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)
+    return listener
+
+
+def silent(address="127.0.0.1", port="0"):
+    listener = listen(address, int(port))
+    kept = []
+    while True:
+        kept.append(listener.accept())
+
+
+def say(text):
+    listener = listen()
+    while True:
+        peer, _ = listener.accept()
+        try:
+            peer.recv(4096)
+            peer.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+            peer.shutdown(socket.SHUT_WR)
+            while peer.recv(4096):
+                pass
+        except OSError:
+            pass
+        peer.close()
+
+
+def close():
+    listener = listen()
+    while True:
+        peer, _ = listener.accept()
+        peer.recv(65536)
+        peer.close()
+
+
+def drip(port):
+    listener = listen()
+    selector = selectors.DefaultSelector()
+    selector.register(listener, selectors.EVENT_READ, None)
+    while True:
+        for key, _ in selector.select():
+            if key.data is None:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", int(port)))
+                for one, other in (client, server), (server, client):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    selector.register(one, selectors.EVENT_READ, other)
+                continue
+            try:
+                byte = key.fileobj.recv(1)
+                if byte:
+                    key.data.sendall(byte)
+                    continue
+            except OSError:
+                pass
+            for end in key.fileobj, key.data:
+                selector.unregister(end)
+                end.close()
+            break
+
+
+def old(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.load_cert_chain(certificate, key)
+    listener = listen()
+    while True:
+        peer, _ = listener.accept()
+        try:
+            context.wrap_socket(peer, server_side=True).close()
+        except (OSError, ssl.SSLError):
+            peer.close()
+
+
+if __name__ == "__main__":
+    {"silent": silent, "say": say, "close": close, "drip": drip, "old": old}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,22 @@
+/* Copyright (c) 2026 the dlock authors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * no_libssl: a machine without OpenSSL. Preloaded, dlopen(3) finds no libssl of whatever version.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef void *
+open_library(const char *, int);
+
+void *
+dlopen(const char *name, int flags)
+{
+	open_library *real = NULL;
+	if (name != NULL && strncmp(name, "libssl", 6) == 0)
+		return NULL;
+	*(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+	return real != NULL ? real(name, flags) : NULL;
+}

@@ -6,6 +6,7 @@
 # counted what repeats anywhere: instructions, system calls, libraries.
 
 load helpers/common
+load helpers/tls
 
 setup_file() {
 	start_redis
@@ -43,6 +44,20 @@ setup() {
 	# The C library with its loader and vdso, before glibc 2.34 librt and libpthread too, and, built
 	# with STATIC=no, hiredis and uuid.
 	[ "$(grep -c '\.so' <<<"$output")" -le 7 ] || fail "$output"
+}
+
+@test "libssl is loaded for a server with TLS, and for no other" {
+	local url
+	make_ca ca
+	make_certificate server ca DNS:localhost
+	start_tls_redis
+	for url in "$URL_UNIX" "$URL_TCP"; do
+		run -0 strace -f -qq -o trace -e trace=openat "$DLOCK" --watch -S "$url" job true
+		grep -q 'libc\.so' trace
+		run ! grep -E 'ssl|crypto' trace
+	done
+	run -0 strace -f -qq -o trace -e trace=openat "$DLOCK" --cacert ca.pem job true
+	grep -q 'libssl.*= [0-9]' trace
 }
 
 # --- instructions ---

@@ -80,7 +80,7 @@ struct link {
 	struct timer patience; /* with one address, while there is another */
 	struct instant deadline;
 	struct instant connecting_at; /* the address was known */
-	struct problem problem; /* of the address tried last */
+	struct problem problem;       /* of the address tried last */
 	struct link_reader *reader;
 	unsigned int generation; /* counts closings: a callback may have closed the link */
 	size_t out_used, out_sent;

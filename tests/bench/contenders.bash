@@ -6,7 +6,7 @@
 #
 # shellcheck disable=SC2034,SC2154 # variables are run's, and for its other parts
 
-all_contenders=(flock dlock-unix dlock-tcp redis-cli redis-py etcdctl consul cronlock)
+all_contenders=(flock dlock-unix dlock-tcp dlock-tls redis-cli redis-py etcdctl consul cronlock)
 chosen=() # those that are here and work
 
 # contender ID: sets name, kind, every (in which rounds of start it runs), command (to put COMMAND
@@ -31,6 +31,13 @@ contender() {
 		name='dlock, TCP' kind=dlock
 		command=("$dlock" -S "redis://127.0.0.1:$redis_port" bench)
 		in_line=$(dlock_in_line)
+		;;
+	dlock-tls)
+		name='dlock, TLS' kind=dlock every=4
+		why=$(absent openssl)
+		[ -n "$why" ] || start_once redis_tls || why='no Redis with TLS'
+		command=("$dlock" -S "rediss://127.0.0.1:${tls_port:-}?cacert=$dir/tls.pem" bench)
+		in_line=$(dlock_in_line redis_tls)
 		;;
 	redis-cli)
 		name='bash and redis-cli' every=2
@@ -68,8 +75,9 @@ contender() {
 	[ -z "$why" ]
 }
 
+# dlock_in_line [SERVER]
 dlock_in_line() {
-	echo "[ \"\$(redis-cli -s $dir/redis.sock ZCARD 'lock:bench#queue{lock:bench}')\" = 1 ]"
+	echo "[ \"\$(redis-cli -s $dir/${1:-redis}.sock ZCARD 'lock:bench#queue{lock:bench}')\" = 1 ]"
 }
 
 absent() {

@@ -94,6 +94,20 @@ ready_redis() {
 	[ "$(redis-cli -p "$redis_port" PING)" = PONG ] && [ -S "$dir/redis.sock" ]
 }
 
+# One certificate, which is its own CA.
+launch_redis_tls() {
+	tls_port=$(random_port)
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$dir/tls.key" \
+		-out "$dir/tls.pem" -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 -days 2 2>/dev/null
+	serve redis_tls redis-server --port 0 --tls-port "$tls_port" --tls-cert-file "$dir/tls.pem" \
+		--tls-key-file "$dir/tls.key" --tls-ca-cert-file "$dir/tls.pem" --tls-auth-clients no \
+		--bind 127.0.0.1 --unixsocket "$dir/redis_tls.sock" --dir "$dir" --save '' --daemonize no
+}
+
+ready_redis_tls() {
+	[ "$(redis-cli -s "$dir/redis_tls.sock" PING)" = PONG ]
+}
+
 launch_etcd() {
 	local peer
 	etcd_url=http://127.0.0.1:$(random_port)

@@ -14,6 +14,9 @@
 #include "view/check_trial.h"
 #include "view/visit.h"
 
+/* A slow server is asked less often. */
+#define ROUNDS_LIMIT (5 * NS_PER_S)
+
 /* What an answer is taken into. */
 struct asking {
 	struct visit *visit, *second;
@@ -141,7 +144,8 @@ static bool
 ask_rounds(struct asking *asking)
 {
 	static const char *const time_words[3] = {"TIME"};
-	for (int i = 0; i < CHECK_ROUNDS; i++) {
+	struct instant end = instant_plus(clock_now(), ROUNDS_LIMIT);
+	for (int i = 0; i < CHECK_ROUNDS && (i == 0 || !instant_reached(end, clock_now())); i++) {
 		if (!ask(asking, time_words, take_round))
 			return false;
 	}

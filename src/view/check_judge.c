@@ -11,6 +11,8 @@
 
 /* A clock that is wrong by more will be set one day, and forward it ends leases early. */
 #define CLOCK_MOST_US INT64_C(1000000)
+/* What a duration can tell: 200 years. */
+#define CLOCK_SHOWN_US INT64_C(6000000000000000)
 
 static void
 add(struct check_judgement *judgement, bool is_fatal, const char *code, const char *format, ...)
@@ -184,9 +186,9 @@ judge_times(const struct check_facts *facts, struct check_judgement *judgement)
 			    found, ttl, limit);
 	}
 	if (facts->clock_error_us >= 0 && clock_us - facts->clock_error_us > CLOCK_MOST_US) {
-		value_print_duration(found, sizeof found,
-		    (clock_us < INT64_MAX / NS_PER_US ? clock_us : INT64_MAX / NS_PER_US - 1) *
-			NS_PER_US);
+		int64_t tenths =
+		    (clock_us < CLOCK_SHOWN_US ? clock_us : CLOCK_SHOWN_US) / 50000 + 1;
+		value_print_duration(found, sizeof found, tenths / 2 * (NS_PER_S / 10));
 		BUT("clock",
 		    "its clock is %s %s this host's: when it is set right, locks may expire early",
 		    found, facts->clock_us < 0 ? "behind" : "ahead of");

@@ -331,9 +331,13 @@ stand_in_line(struct trial *trial)
 	if (request(trial, two, STORE_ACQUIRE, true, true) != OUTCOME_HELD)
 		return !trial->is_lost;
 	bool told = two->answer.place.followed && renew(trial) && wait_for(trial, &two->changed_at);
+	/* Of the two the watch is told why. */
+	const struct check_trial *watch = &facts->trials[FEATURE_WATCH];
 	if (!trial->is_lost)
 		check_facts_take_trial(facts, FEATURE_FOREIGN, told,
-		    "the server does not tell of changes on the channel __redis__:invalidate");
+		    watch->result == CHECK_FAILS ? watch->why
+						 : "the server does not tell of changes (CLIENT "
+						   "CACHING, channel __redis__:invalidate)");
 	return !trial->is_lost;
 }
 

@@ -91,9 +91,11 @@ test_nested(void)
 	json_null(&json, NULL);
 	json_close(&json, ']');
 	json_null(&json, "c");
+	json_bool(&json, "d", true);
+	json_bool(&json, "e", false);
 	out[json_end(&json)] = '\0';
 	CHECK_TEXT(out,
-	    "{\"none\":[],\"two\":[{\"a\":\"[\",\"b\":1},{},\"{\",2,null],\"c\":null}\n");
+	    "{\"none\":[],\"two\":[{\"a\":\"[\",\"b\":1},{},\"{\",2,null],\"c\":null,\"d\":true,\"e\":false}\n");
 }
 
 static void

@@ -74,6 +74,11 @@ test_numbers(void)
 		CHECK_INT(lease_request_limit(&terms), rows[i].request_limit_ns);
 		CHECK_INT(lease_default_connect_limit(ttl_ns), rows[i].connect_ns);
 		CHECK_INT(lease_patience(&terms), rows[i].patience * MS);
+		/* One that begins just before a renewal; two tries of it may be in vain. */
+		int64_t outage_ns = rows[i].term * MS - rows[i].renew_ns;
+		CHECK_INT(lease_longest_outage(&terms), outage_ns);
+		CHECK_INT(lease_sure_outage(&terms), outage_ns - 2 * rows[i].renew_limit_ns);
+		CHECK(lease_sure_outage(&terms) >= 0);
 	}
 }
 

@@ -62,7 +62,6 @@ static const struct {
     {"job -- -c x", "leave out the --"},
     {"job -- --command x", "leave out the --"},
     /* What comes with later versions is no option yet, and is not taken for another. */
-    {"--check", "--check is not in this version"},
     {"--wait-replicas 1 job true", "--wait-replicas is not in this version"},
     {"--quarantine 1 job true", "--quarantine is not in this version"},
     /* TLS. */
@@ -111,7 +110,7 @@ static const struct {
     {"--status -t 3 job", "--ttl does not go with --status"},
     {"--list --report x", "--report does not go with --list"},
     {"--json job true",
-	"--json goes with --status, --list and --break: dlock --status --json NAME"},
+	"--json goes with --status, --list, --break and --check: dlock --status --json NAME"},
     {"--json --held job", "--json goes with --status"},
     {"--force job true", "--force goes with --break: dlock --break --force NAME"},
     {"--force --status job", "--force goes with --break"},

@@ -126,7 +126,7 @@ static const struct {
     {"a negative length", "$-5\r\nabc\r\n", 0, "!"},
     {"a negative array", "*-5\r\n", 0, "!"},
     /* Bounds: told off when announced, or at the latest at LINK_MAX_ANSWER. */
-    {"an array that is too long", "*9\r\n" TEN_INTEGERS, 0, "!"},
+    {"an array that is too long", "*25\r\n" TEN_INTEGERS TEN_INTEGERS TEN_INTEGERS, 0, "!"},
     {"a huge array", "*100000000\r\n", 0, "!"},
     {"an array of 2^31 and one", "*2147483649\r\n:1\r\n", 0, "!"},
     {"an array of 2^32 and one", "*4294967297\r\n:1\r\n", 0, "!"},
@@ -264,15 +264,15 @@ test_bounds(void)
 		CHECK_INT(reader_next(reader, &reply, &why), 0);
 	}
 
-	tap_case("64 items are read however they are nested, 65 are not");
-	/* 7 arrays of 8 in one of 8: 1 + 7 + 56 = 64 and room for one item more. */
+	tap_case("128 items are read however they are nested, 129 are not");
+	/* 7 arrays of 17 in one that has one item more: 1 + 7 + 7 * 17 + 1 = 128; and two more. */
 	char bytes[2048];
 	for (int more = 0; more < 2; more++) {
-		size_t used = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", 7 + more);
+		size_t used = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", 8 + more);
 		for (int i = 0; i < 7; i++)
 			used += (size_t)snprintf(bytes + used, sizeof bytes - used,
-			    "*8\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n");
-		if (more)
+			    "*17\r\n" TEN_INTEGERS ":0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n");
+		for (int i = 0; i < 1 + more; i++)
 			used += (size_t)snprintf(bytes + used, sizeof bytes - used, ":8\r\n");
 		CHECK_INT(reader_feed(reader, bytes, used, &why), 0);
 		CHECK_INT(reader_next(reader, &reply, &why), more ? -1 : 1);

@@ -133,7 +133,7 @@ files_below() {
 	copy_tree
 	run make PKG_CONFIG=false
 	assert_failure
-	assert_line --partial "hiredis uuid ('make deps' installs them)"
+	assert_line --partial "hiredis uuid libssl ('make deps' installs them)"
 	refute_output --partial 'error:'
 }
 
@@ -143,7 +143,7 @@ files_below() {
 		run make "$setting"
 		assert_failure
 		assert_equal "${#lines[@]}" 2
-		assert_line --index 0 --partial "hiredis uuid ('make deps' installs them)"
+		assert_line --index 0 --partial "hiredis uuid libssl ('make deps' installs them)"
 		assert_line --index 1 --regexp '^make: \*\*\* .*build/flags'
 	done
 }

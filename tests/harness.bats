@@ -72,7 +72,7 @@ fresh_deps() {
 	fresh_machine
 	fresh_deps
 	assert_success
-	assert_line --index 0 --regexp '^deps: installing with apt-get: gcc libc6-dev libhiredis-dev pkg-config'
+	assert_line --index 0 --regexp '^deps: installing with apt-get: gcc libc6-dev libhiredis-dev libssl-dev pkg-config'
 	assert_equal "$(grep -c install "$APT_LOG")" 1
 	run grep -c update "$APT_LOG"
 	assert_output 0

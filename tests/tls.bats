@@ -9,6 +9,7 @@
 
 load helpers/common
 load helpers/proxy
+load helpers/secrets
 load helpers/tls
 
 setup_file() {
@@ -113,6 +114,27 @@ clients_at() {
 	run -77 dlock -S "rediss://ann:nohush@localhost:$TLS_PORT/3" job touch ran
 	assert_output --partial WRONGPASS
 	refute_output --partial nohush
+}
+
+@test "TLS keeps no copy of the password where a core dump would have it" {
+	# ASan keeps copies of what was freed.
+	! strings -n 8 "$DLOCK" | grep -q '__asan_init' || skip 'a sanitized dlock'
+	start_tls_redis
+	protect_redis
+	start_dlock -t 3s --watch --password-file pw job sleep 60
+	wait_until 5s running "$OUTER"
+	wait_until 5s has_connections 2
+	assert_equal "$(memory_with "$SECRET" "$OUTER")" ''
+	assert_equal "$(memory_with "$SECRET" "$RUNNER")" ''
+	assert_secret holding
+}
+
+@test "--check over TLS" {
+	start_tls_redis
+	run -0 dlock --check
+	assert_output --partial "rediss://localhost:$TLS_PORT"
+	run -77 dlock --check --cacert other.pem
+	assert_output --partial "the server's certificate is not trusted"
 }
 
 @test "waiters stand in line over TLS, and the lock is handed on" {

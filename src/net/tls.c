@@ -318,7 +318,7 @@ tls_has_unread(struct tls *tls)
 {
 	char byte;
 	struct problem kept;
-	if (is_broken(tls, &kept))
+	if (tls->ssl == NULL || is_broken(tls, &kept))
 		return false;
 	int status = tls->lib->SSL_peek(tls->ssl, &byte, 1);
 	if (status > 0)

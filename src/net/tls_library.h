@@ -52,6 +52,7 @@
 	X(X509_verify_cert_error_string)
 
 struct tls_library {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name has none */
 #define TLS_LIBRARY_MEMBER(name) __typeof__(&(name)) name;
 	TLS_LIBRARY_FUNCTIONS(TLS_LIBRARY_MEMBER)
 #undef TLS_LIBRARY_MEMBER

@@ -18,6 +18,7 @@ problem_set(struct problem *problem, const char *format, ...)
 	problem->is_system = false;
 	problem->is_setting = false;
 	problem->is_denied = false;
+	problem->is_passing = false;
 }
 
 void

@@ -13,6 +13,8 @@ struct problem {
 	bool is_system;  /* this machine has run out of something; nobody else is to blame */
 	bool is_setting; /* what the user has set is of no use, a password file for instance */
 	bool is_denied;  /* the other side's certificate, or ours, was refused */
+	bool is_passing; /* a server's refusal that is true for a while, as a rule: it loads its
+			  * data, is a replica just now */
 };
 
 /* Sets the sentence; a longer one is cut. */

@@ -187,6 +187,15 @@ become_holder(struct lock *lock, const struct store_answer *answer)
 	lock_change(lock, LOCK_HELD, answer->received_at);
 }
 
+/* Refused, by a server that says it is for now: with -w there is time for that to pass, at first
+ * contact too. -n, and who gave no time, are to learn of it at once. */
+static bool
+may_pass(const struct lock *lock, const struct store_answer *answer)
+{
+	return answer->outcome == OUTCOME_REFUSED && answer->problem.is_passing &&
+	    lock->settings.wait_ns != 0 && lock->settings.wait_ns != WAIT_FOR_EVER;
+}
+
 /* No usable answer to an acquire: is there time for another try? */
 static void
 retry_acquire(struct lock *lock, const struct store_answer *answer)
@@ -194,6 +203,8 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	struct instant now = answer->received_at;
 	bool refused = answer->outcome == OUTCOME_REFUSED || answer->outcome == OUTCOME_DENIED;
 	lock_count_failure(lock, answer);
+	if (may_pass(lock, answer))
+		lock->contacted = true; /* it is there: what comes now is no first contact */
 	if (answer->outcome == OUTCOME_UNKNOWN) {
 		/* Its not-after: if its connection failed before that, it may be on its way. */
 		lock->in_doubt = true;
@@ -213,8 +224,12 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	else if (lock->in_doubt && lock->failures <= 1)
 		end = instant_plus(now, lock->settings.connect_limit_ns);
 	struct instant next = instant_plus(now, lock_retry_pause(lock));
-	if (next.ns >= end.ns) {
-		leave(lock, OUTCOME_UNREACHABLE, leave_limit(lock), now);
+	/* A refusal that may pass is looked at once more when the time is over. */
+	if (next.ns >= end.ns && now.ns < end.ns && may_pass(lock, answer))
+		next = end;
+	else if (next.ns >= end.ns) {
+		leave(lock, refused ? answer->outcome : OUTCOME_UNREACHABLE, leave_limit(lock),
+		    now);
 		return;
 	}
 	lock->due = next;

@@ -38,6 +38,26 @@ answer_classify_error(const char *text)
 	return OUTCOME_REFUSED;
 }
 
+bool
+answer_may_pass(const char *text)
+{
+	/* Not OOM: what fills a server's memory is rarely gone a moment later. */
+	static const char *const passing[] = {
+	    "LOADING ",
+	    "BUSY ",
+	    "READONLY ",
+	    "MISCONF ",
+	    "MASTERDOWN ",
+	    "NOREPLICAS ",
+	    "max number of clients",
+	};
+	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
+		if (strstr(text, passing[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_word(const struct reply *reply, const char *word)
 {
@@ -82,6 +102,7 @@ answer_tell_error(const char *text, struct problem *problem)
 	const char *told = strip_script(text, &length);
 	problem_set(problem, "the server says: %.*s%s", (int)length, told,
 	    may_not ? " (what a user needs is in dlock(1) under Access control)" : "");
+	problem->is_passing = answer_may_pass(text);
 }
 
 /* A whole number in an integer or in digits; false when it is neither. */

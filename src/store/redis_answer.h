@@ -17,6 +17,12 @@
 enum outcome
 answer_classify_error(const char *text);
 
+/* Is it a refusal of which the server itself says that it is one for now? An operator or time will
+ * end it: LOADING, BUSY, READONLY, MISCONF, MASTERDOWN, NOREPLICAS, and no room for one more
+ * client. */
+bool
+answer_may_pass(const char *text);
+
 /* An error text of the server for people, with what they can do about it where a user lacks a
  * permission. */
 void

@@ -119,6 +119,7 @@ quote_server(const struct redis_login *login, const char *text, struct problem *
 		problem_set(why, "the server says: %.*s***", (int)(secret - text), text);
 	else
 		problem_set(why, "the server says: %s", text);
+	why->is_passing = answer_may_pass(text);
 }
 
 /* With what the user can do about it. */

@@ -70,6 +70,10 @@ bench_pass_until_asked(struct bench *bench, int64_t ns);
 void
 bench_answer(struct bench *bench, enum outcome outcome);
 
+/* REFUSED, for now. */
+void
+bench_answer_passing(struct bench *bench);
+
 /* HELD, by one whose key expires in left_ns; LOST, gone or another's; what sent_at says. */
 void
 bench_answer_held(struct bench *bench, int64_t left_ns);

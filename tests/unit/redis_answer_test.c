@@ -147,6 +147,27 @@ test_quotes(void)
 	}
 }
 
+/* With -w they are tried again at first contact too. */
+static void
+test_passing(void)
+{
+	static const char *const passing[] = {"READONLY", "LOADING", "BUSY", "MASTERDOWN",
+	    "MISCONF", "NOREPLICAS", "max number of clients"};
+	for (size_t i = 0; i < COUNT_OF(errors); i++) {
+		struct problem problem;
+		bool passes = false;
+		for (size_t k = 0; k < COUNT_OF(passing); k++)
+			passes = passes || strstr(errors[i].text, passing[k]) != NULL;
+		tap_case("%s: %.100s", passes ? "may pass" : "stays", errors[i].text);
+		CHECK_INT(answer_may_pass(errors[i].text), passes);
+		answer_tell_error(errors[i].text, &problem);
+		CHECK_INT(problem.is_passing, passes);
+	}
+	tap_case("a key's busy group is not a busy server");
+	CHECK(!answer_may_pass("BUSYGROUP Consumer Group name already exists"));
+	CHECK(!answer_may_pass("BUSYKEY Target key name already exists."));
+}
+
 /* -- acquire.lua ------------------------------------------------------------------------------ */
 
 static const struct acquire_row {
@@ -414,6 +435,7 @@ main(void)
 {
 	test_errors();
 	test_quotes();
+	test_passing();
 	test_acquire();
 	test_holders();
 	test_numbers();

@@ -153,6 +153,7 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 	static const char *const scripts[] = {
 	    [QUERY_STATUS] = lua_status,
 	    [QUERY_LIST] = lua_list,
+	    [QUERY_SURVEY] = lua_survey,
 	    [QUERY_BREAK] = lua_break,
 	};
 	const char *argv[3 + QUERY_MAX_WORDS] = {"EVAL", scripts[script]};

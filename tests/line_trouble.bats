@@ -152,34 +152,17 @@ three_in_line() {
 	assert_no_trace job
 }
 
-@test "a poller that dies, or stands still, is passed" {
-	start_redis
-	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
-	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT
-	three_in_line
-	kill -KILL "${WAITER[1]}"
-	kill -STOP "${WAITER[2]}"
-	let_go
-	all_end 3
-	assert_order 3
-	assert_between 0 8000 "$(started_after 3)" "milliseconds to the one that lives"
-	kill -CONT "${WAITER[2]}"
-	all_end 2
-	assert_order 3 2
-	assert_no_trace job
-}
-
 @test "a server that goes for good: -w ends the wait in time, with 69 and a line that says why" {
 	start_redis
 	hold job
 	start_clock
-	enter_line 1 -w 2 job
+	enter_line 1 -w 1.5 job
 	wait_until 2s in_line job 1
 	kill -KILL "$REDIS_PID"
 	wait_until 2s redis_ended
 	exit_status_of "${WAITER[1]}"
 	[ "$STATUS" -eq 69 ] || fail "status $STATUS"
-	assert_between 1500 3500 "$(clock_ms)" "milliseconds"
+	assert_between 1200 3500 "$(clock_ms)" "milliseconds"
 	[ "$(grep -c "^dlock: cannot lock 'job' at unix:" "$DLOCK_LOG")" -eq 1 ] || fail "$(<"$DLOCK_LOG")"
 	[ ! -s visits ]
 }

@@ -156,6 +156,26 @@ setup() {
 	assert_no_trace job
 }
 
+@test "a poller that dies, or stands still, is passed" {
+	local tag
+	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
+	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT
+	hold job
+	for tag in 1 2 3; do
+		wait_in_line "$tag" job
+	done
+	kill -KILL "${WAITER[1]}"
+	kill -STOP "${WAITER[2]}"
+	let_go
+	all_end 3
+	assert_order 3
+	assert_between 0 8000 "$(started_after 3)" "milliseconds to the one that lives"
+	kill -CONT "${WAITER[2]}"
+	all_end 2
+	assert_order 3 2
+	assert_no_trace job
+}
+
 @test "a waiter who is told of its turn, behind a holder who may not use channels: nobody is stuck" {
 	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
 	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT hold job
@@ -165,4 +185,86 @@ setup() {
 	let_go
 	ALL_END_LIMIT=40s all_end
 	assert_no_trace job
+}
+
+# loops N TIMES OPTION...: N shells, each with TIMES runs of dlock OPTION... one after the other; LOOPS are
+# their pids, file pid.N the pid of its dlock. What ends with another status than 0 is told in `statuses`,
+# two at once in `overlaps`: a kernel's lock does not outlive who has it.
+loops() {
+	local count=$1 times=$2 i
+	shift 2
+	cat >one-run <<-'END'
+		#!/bin/sh
+		exec 9>inside
+		flock -n 9 || echo overlap >>overlaps
+		echo in >>runs
+		sleep 0.00$(($$ % 10))
+	END
+	chmod +x one-run
+	: >overlaps
+	: >statuses
+	LOOPS=()
+	for ((i = 1; i <= count; i++)); do
+		start bash -c 'me=$1 times=$2; shift 2
+			for ((i = 0; i < times; i++)); do
+				env --default-signal "$DLOCK" -q "$@" job ./one-run & echo $! >"pid.$me"
+				wait $! || echo "$?" >>statuses
+			done' - "$i" "$times" "$@" 2>>"$DLOCK_LOG"
+		LOOPS+=("$STARTED")
+	done
+}
+
+# loops_end STATUS...: they all end, with no other status than these or 0, no two were inside at once, and
+# nothing is left.
+loops_end() {
+	local i pattern
+	for i in "${LOOPS[@]}"; do
+		exit_status_of "$i" 200s
+	done
+	[ ! -s overlaps ]
+	pattern=$(printf '%s\n' none "$@")
+	! grep -vxF "$pattern" statuses >others || fail "$(sort others | uniq -c) $(tail -n 30 "$DLOCK_LOG")"
+	assert_no_trace job
+}
+
+@test "links are cut, normal and subscribed ones, again and again while twelve take turns: nobody is stuck" {
+	loops 12 30 -t 5s
+	start bash -c 'while sleep "0.0$((RANDOM % 9 + 1))"; do
+		redis-cli -s "$REDIS_SOCK" CLIENT KILL TYPE "$([ $((RANDOM % 2)) = 0 ] && echo normal || echo pubsub)" >/dev/null
+		done'
+	# A link that is cut before the first answer is a server that cannot be reached.
+	loops_end 69
+	[ "$(wc -l <runs)" -ge 300 ]
+}
+
+@test "the server is killed and comes back with its data ten times while ten take turns: nobody is stuck, no two at once" {
+	local i
+	stop_redis
+	start_redis --appendonly yes --appendfsync always
+	loops 10 30 -t 5s
+	for i in {1..10}; do
+		sleep "0.$((RANDOM % 9 + 1))"
+		kill -KILL "$REDIS_PID"
+		wait_until 2s redis_ended
+		restart_redis
+	done
+	loops_end 69
+	[ "$(wc -l <runs)" -ge 100 ]
+}
+
+@test "waiters and holders are stopped, ended and killed at random while twenty take turns: nobody is stuck, no two at once" {
+	loops 20 30 -t 3s -k 100ms
+	start bash -c 'while sleep "0.0$((RANDOM % 9 + 1))"; do
+		pid=$(cat "pid.$((RANDOM % 20 + 1))")
+		case $((RANDOM % 4)) in
+		0) kill -TERM "$pid" ;;
+		1) kill -KILL "$pid" ;;
+		*) kill -STOP "$pid"; (sleep "0.$((RANDOM % 9))"; kill -CONT "$pid") & ;;
+		esac
+		done' 2>/dev/null
+	# Killed, ended, or lost: a claim that was taken up too late is none, but a stopped OUTER holds nothing up.
+	loops_end 137 143 79
+	grep -qx 137 statuses
+	grep -qx 143 statuses
+	[ "$(wc -l <runs)" -ge 100 ]
 }

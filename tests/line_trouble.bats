@@ -162,7 +162,7 @@ three_in_line() {
 	wait_until 2s redis_ended
 	exit_status_of "${WAITER[1]}"
 	[ "$STATUS" -eq 69 ] || fail "status $STATUS"
-	assert_between 1200 3500 "$(clock_ms)" "milliseconds"
+	assert_between 1400 3500 "$(clock_ms)" "milliseconds"
 	[ "$(grep -c "^dlock: cannot lock 'job' at unix:" "$DLOCK_LOG")" -eq 1 ] || fail "$(<"$DLOCK_LOG")"
 	[ ! -s visits ]
 }

@@ -111,11 +111,11 @@ lock_wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	lock_change(lock, LOCK_WAITING, now);
 }
 
-/* Not before the last request is a while ago, if what was followed last was in vain. */
+/* Not before the last request is a while ago. */
 static void
-ask_soon(struct lock *lock, bool gently, struct instant now)
+ask_soon(struct lock *lock, struct instant now)
 {
-	struct instant soon = gently ? instant_plus(lock->tried_at, HINT_GAP) : now;
+	struct instant soon = instant_plus(lock->tried_at, HINT_GAP);
 	if (soon.ns < now.ns)
 		soon = now;
 	lock->due = instant_earlier(lock->due, soon);
@@ -130,8 +130,11 @@ lock_wake(struct lock *lock, enum wake wake, int64_t left_ns, struct instant now
 		return;
 	switch (wake) {
 	case WAKE_GRANTED:
-		ask_soon(lock, lock->vain, now);
 		lock->woken = true;
+		if (lock->vain)
+			ask_soon(lock, now);
+		else
+			lock_tick_waiting(lock, now); /* not by way of a timer */
 		break;
 	case WAKE_HEAD:
 		lock->place.rank = 0;
@@ -139,7 +142,7 @@ lock_wake(struct lock *lock, enum wake wake, int64_t left_ns, struct instant now
 		plan_next(lock, false, now);
 		break;
 	case WAKE_CHANGED:
-		ask_soon(lock, true, now);
+		ask_soon(lock, now);
 		break;
 	}
 }
@@ -148,7 +151,7 @@ void
 lock_rejoin(struct lock *lock, struct instant now)
 {
 	if (!lock->busy && lock->failures == 0)
-		ask_soon(lock, true, now);
+		ask_soon(lock, now);
 }
 
 void

@@ -20,8 +20,8 @@ setup() { shared_setup; }
 	local token
 	enter a -s
 	start_clock
-	run -3 dlock -s --at-least 2500ms job sh -c 'echo "$DLOCK_TOKEN"; exit 3'
-	assert_between 0 2000 "$(clock_ms)" "milliseconds"
+	run -3 dlock -s --at-least 1500ms job sh -c 'echo "$DLOCK_TOKEN"; exit 3'
+	assert_between 0 1400 "$(clock_ms)" "milliseconds"
 	token=$output
 	run -1 is_member "$token"
 	is_member "dlock!done:$token"
@@ -33,7 +33,7 @@ setup() { shared_setup; }
 	run -0 dlock -n -s job true
 	queue w
 	wait_until 5s is_in w
-	assert_between 2400 4500 "$(clock_ms)" "milliseconds until the writer had it"
+	assert_between 1400 4500 "$(clock_ms)" "milliseconds until the writer had it"
 	leave w
 	no_trace
 }
@@ -41,12 +41,12 @@ setup() { shared_setup; }
 @test "--at-least, slots: the slot stays taken for so long, and no longer" {
 	enter a --slots 2
 	start_clock
-	run -0 dlock --slots 2 --at-least 2s job sh -c 'echo "$DLOCK_SLOT"'
+	run -0 dlock --slots 2 --at-least 1500ms job sh -c 'echo "$DLOCK_SLOT"'
 	assert_output 1
 	conflict --slots 2
 	queue b --slots 2
 	wait_until 5s is_in b
-	assert_between 1900 4000 "$(clock_ms)" "milliseconds until the slot was free"
+	assert_between 1400 4000 "$(clock_ms)" "milliseconds until the slot was free"
 	[ "$(slot_of b)" = 1 ]
 	leave a
 	leave b

@@ -205,3 +205,73 @@ report_contention() {
 	done
 	no_trace
 }
+
+@test "a stopped waiter costs one claim, shared or slots, and has its turn when it goes on" {
+	local how
+	for how in -s '--slots 1'; do
+		enter w
+		queue a $how
+		queue x
+		kill -STOP "${OUTERS[a]}"
+		wait_until 1s state_is T "${OUTERS[a]}"
+		leave w
+		wait_until 8s is_in x
+		is_out a
+		kill -CONT "${OUTERS[a]}"
+		sleep 0.3
+		# Granted once, and yet it has not got it.
+		is_out a
+		undisturbed x
+		leave x
+		wait_until 3s is_in a
+		leave a
+		no_trace
+	done
+}
+
+@test "a member whose RUNNER is stopped again and again: its tree is dead before its place is given (R25)" {
+	local pid boot real began
+	start_witnessed --slots 1 --ttl 2s job
+	queue b --slots 1
+	settle_member
+	event
+	start stop_again_and_again "$RUNNER"
+	wait_until 1s state_is T "$RUNNER"
+	wait_until 6s is_in b
+	began=$(stat -c %.9Y in.b)
+	for pid in "${WITNESSES[@]}"; do
+		read -r boot real < <(last_stamps "$pid")
+		[ "$boot" -ge "$EVENT_NS" ] || fail "$pid was dead before"
+		[ "$real" -lt "${began/./}" ] || fail "$pid lived when b began"
+	done
+	gone "${WITNESSES[@]}"
+	leave b
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	no_trace
+}
+
+# A renewal has just been confirmed.
+settle_member() {
+	wait_until 5s confirmed_more_than "$(confirmed_count)"
+}
+
+# Ends when PID is gone, or after ten seconds.
+stop_again_and_again() {
+	local end=$((SECONDS + 10))
+	while alive "$1" && [ "$SECONDS" -lt "$end" ]; do
+		kill -STOP "$1" "$1" "$1" "$1" 2>/dev/null || true
+	done
+}
+@test "a writer that was killed at the head of the line: those behind it that share notice by themselves" {
+	enter a -s
+	queue w
+	queue b -s
+	queue c -s
+	kill -KILL "${OUTERS[w]}"
+	wait_until 20s all_in b c
+	leave a
+	leave b
+	leave c
+	no_trace
+}

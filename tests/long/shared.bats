@@ -53,25 +53,29 @@ contend_mixed() {
 		*) how="--slots $mode" ;;
 		esac
 		status=0
-		"$DLOCK" -q $how "$@" job bash -c "$OVERLAP" "$mode" "0.0$((RANDOM % 10))" 2>>"$DLOCK_LOG" || status=$?
+		"$DLOCK" -q $how "$@" job bash -c "$OVERLAP" "$mode" "0.${HOLD:-0}$((RANDOM % 10))" 2>>"$DLOCK_LOG" || status=$?
 		echo "$mode $status" >>statuses
 	done
 }
 
-# A kill -9 of OUTER and RUNNER of some dlock, again and again, until END.
+# kill_somebody END: a kill -9 of OUTER and RUNNER of some contender's dlock, or of one that waits,
+# again and again.
 kill_somebody() {
 	local outer runner
 	while [ "$(now_ms)" -lt "$1" ]; do
-		for runner in $(marked_dlocks | shuf); do
-			[ "$(comm_of "$runner")" = dlock-run ] || continue
-			outer=$(ps -o ppid= -p "$runner" | tr -d ' ')
-			[ "$(comm_of "${outer:-1}")" = dlock ] || continue
-			kill -STOP "$outer" "$runner" 2>/dev/null
-			kill -KILL "$outer" "$runner" 2>/dev/null
-			echo killed >>kills
-			break
-		done
-		sleep "0.$((RANDOM % 5))"
+		outer=$(children_of "${pids[RANDOM % ${#pids[@]}]}")
+		[ "$(comm_of "${outer:-1}")" = dlock ] || continue
+		if runner=$(runner_of "$outer"); then
+			kill -STOP "$outer" "$runner" 2>/dev/null || continue
+			kill -KILL "$outer" "$runner" 2>/dev/null || continue
+			echo holder >>kills
+		elif ((RANDOM % 40 == 0)); then
+			kill -KILL "$outer" 2>/dev/null || continue
+			echo waiter >>kills
+		else
+			continue
+		fi
+		sleep "0.$((RANDOM % 4))"
 	done
 }
 
@@ -113,12 +117,14 @@ report_contention() {
 	local end
 	end=$(($(now_ms) + 60000))
 	MEANWHILE=(kill_somebody "$end")
+	HOLD=3 # long enough to be met
 	watch_expiries
 	contend_all "$end" -t 1s -k 100ms
 	stop_watching
 	report_contention
-	[ "$(wc -l <kills)" -gt 20 ]
-	[ "$(wc -l <ran)" -gt 100 ]
+	[ "$(grep -c holder kills)" -gt 20 ]
+	[ "$(grep -c waiter kills)" -gt 2 ]
+	[ "$(wc -l <ran)" -gt 60 ]
 	# 137: killed.
 	run grep -v -e ' 0$' -e ' 137$' statuses
 	assert_output ''

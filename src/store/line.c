@@ -80,7 +80,8 @@ append_words(struct line *line, enum step step, const char *one, const char *two
 	append(line, step, two == NULL ? 1 : 2, argv);
 }
 
-/* Read outside of the script, so that the key alone is followed, and not all that the script reads.
+/* Read outside of the script, so that the key alone is followed, and not all that the script reads;
+ * by EXISTS, whose answer is short whatever stands at the key.
  * NOLOOP: what the script itself changes would be told in the middle of its answer. */
 static void
 append_tracking(struct line *line)
@@ -91,7 +92,7 @@ append_tracking(struct line *line)
 	snprintf(id, sizeof id, "%" PRId64, line->client_id);
 	append(line, STEP_NICE, sizeof on / sizeof *on, on);
 	append(line, STEP_NICE, sizeof caching / sizeof *caching, caching);
-	append_words(line, STEP_NICE, "GET", line->key);
+	append_words(line, STEP_NICE, "EXISTS", line->key);
 }
 
 void

@@ -103,8 +103,8 @@ answer_as_redis(struct peer *peer, const struct peer_command *command, const cha
 		return ":7\r\n";
 	if (strcmp(name, "CLIENT TRACKING") == 0 || strcmp(name, "CLIENT CACHING") == 0)
 		return "+OK\r\n";
-	if (is(command, "GET"))
-		return "$-1\r\n";
+	if (is(command, "EXISTS"))
+		return ":1\r\n";
 	const char *answer = bench_answer_command(peer, command);
 	if (!is(command, "EVAL") || !it->queues)
 		return answer;

@@ -36,8 +36,8 @@ answer(struct peer *peer, const struct peer_command *command)
 		    subscribed > 1 ? one : "", WAITING("0", "1"));
 		return exec;
 	}
-	if (strcmp(word, "GET") == 0)
-		return "$-1\r\n";
+	if (strcmp(word, "EXISTS") == 0)
+		return ":1\r\n";
 	if (strcmp(word, "CLIENT") == 0)
 		return strcmp(command->words[1], "ID") == 0 ? ":7\r\n" : "+OK\r\n";
 	if (strcmp(word, "TIME") == 0)

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 #define JOIN "MULTI, SUBSCRIBE own, EVAL wait, EXEC"
-#define TRACKING "CLIENT TRACKING, CLIENT CACHING, GET lock:job, "
+#define TRACKING "CLIENT TRACKING, CLIENT CACHING, EXISTS lock:job, "
 #define JOIN_AND_FOLLOW "MULTI, SUBSCRIBE own, SUBSCRIBE invalidate, EVAL wait, EXEC"
 #define UNKNOWN_COMMAND "-ERR unknown command\r\n"
 #define NOPERM "-NOPERM this user has no permissions to run the command\r\n"
@@ -193,7 +193,7 @@ test_no_tracking(void)
 		bench_end();
 	}
 
-	static const char *const names[] = {"CLIENT TRACKING", "CLIENT CACHING", "GET lock:job"};
+	static const char *const names[] = {"CLIENT TRACKING", "CLIENT CACHING", "EXISTS lock:job"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		tap_case("%s is refused: told all the same, and it is not tried again", names[i]);
 		line_bench_begin();
@@ -250,7 +250,8 @@ test_not_now(void)
 		bench_end();
 	}
 
-	static const char *const niceties[] = {"CLIENT TRACKING", "CLIENT CACHING", "GET lock:job"};
+	static const char *const niceties[] = {"CLIENT TRACKING", "CLIENT CACHING",
+	    "EXISTS lock:job"};
 	for (size_t i = 0; i < COUNT_OF(niceties); i++) {
 		tap_case("BUSY to %s: followed the next time", niceties[i]);
 		line_bench_begin();

@@ -160,7 +160,8 @@ local function describe(word, ticket, hears)
 		end
 		who = first
 	elseif kind ~= 'free' then
-		who = value
+		-- Somebody else's may be longer than any answer that is read.
+		who = string.sub(value, 1, 200)
 	end
 	local owner = who
 	if who ~= 'dlock!broken:' .. token then

@@ -171,7 +171,7 @@ three_in_line() {
 	local fault
 	start_redis
 	start_proxy
-	for fault in 'here drop' 'here cut' 'here orphan'; do
+	for fault in 'here drop' 'here orphan'; do
 		DLOCK_SERVER=$URL_UNIX hold job
 		proxy on ACQUIRE "$fault"
 		wait_in_line 1 -t 3s job

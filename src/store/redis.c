@@ -3,7 +3,9 @@
 
 #include "store/redis.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/redis_parts.h"
 
@@ -222,9 +224,10 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	    .answered = on_answer,
 	    .failed = on_failed,
 	};
-	struct redis_store *redis = calloc(1, sizeof *redis);
+	struct redis_store *redis = malloc(sizeof *redis);
 	if (redis == NULL)
 		return NULL;
+	memset(redis, 0, offsetof(struct redis_store, link));
 	redis->store.operations = &operations;
 	redis->store.server = settings->server;
 	redis->store.helpers[0] = &redis->link.resolver.helper;

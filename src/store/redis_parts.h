@@ -24,7 +24,6 @@ struct redis_store {
 	struct store store; /* first: a store is converted back */
 	struct loop *loop;
 	const struct redis_settings *settings;
-	struct link link;
 	struct redis_login login;
 	struct line line;
 	struct redis_watch *watch; /* NULL: not wanted */
@@ -40,6 +39,7 @@ struct redis_store {
 	 * these by the way of the answer, so a not-after errs to the early side. */
 	int64_t clock_us;
 	struct instant clock_at;
+	struct link link; /* last: link_init clears of it what must be, a run touches little more */
 };
 
 /* -- redis.c ---------------------------------------------------------------------------------- */

@@ -24,11 +24,13 @@
  *                    descriptors.h, password.h (the file or command that has it),
  *                    password_helper.h, held.h (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h,
  *                    testing.h
- *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
- *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
- *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
- *                    an answer means), redis_watch.h and redis_look.h (--watch), redis_query.h (for
- *                    view/), lua/, none.h (no server)
+ *   lock/            the lock half: lock.h (the state machine; acquiring.c, waiting.c, holding.c,
+ *                    releasing.c, lock_parts.h), lease.h (when what is due), store.h (what an
+ *                    engine offers)
+ *   store/           redis.h (the engine; redis_exchange.c, redis_parts.h), redis_login.h, line.h
+ *                    (asking and being told on one connection), redis_request.h, redis_answer.h
+ *                    (what an answer means), redis_watch.h and redis_look.h (--watch),
+ *                    redis_query.h (for view/), lua/, none.h (no server)
  *   net/             link.h (a connection), reader.h (RESP), resolve.h (names), url.h
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
  *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)

@@ -113,3 +113,7 @@ class Requests:
 
     def release(self, attempt, rest_ms):
         return ["EVAL", self.scripts["release"], 5, *KEYS, attempt.token, rest_ms]
+
+    def break_lock(self, attempt, by_force, not_after):
+        return ["EVAL", self.scripts["break"], 5, *KEYS, attempt.token, "yes" if by_force else "no",
+                "host=walk\npid=2\n", not_after]

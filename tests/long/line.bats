@@ -270,3 +270,57 @@ loops_end() {
 	grep -qx 143 statuses
 	[ "$(wc -l <runs)" -ge 100 ]
 }
+
+@test "a waiter who was handed the lock and crashes, with a TTL shorter and longer than the claim: the next one runs within 50 ms of the expiry" {
+	local ttl round granted late=
+	for ttl in 1s 2s 4s; do
+		for round in 1 2 3; do
+			hold job
+			start_dlock -t "$ttl" -k 50ms job sleep 900
+			granted=$OUTER
+			wait_until 5s in_line job 1
+			start "$DLOCK" job date +%s%3N >ran
+			WAITER["next"]=$STARTED
+			wait_until 5s in_line job 2
+			let_go
+			wait_until 5s running "$granted"
+			kill -STOP "$RUNNER" "$granted"
+			kill -KILL "$granted" "$RUNNER"
+			redis EVAL "
+				local time, left = redis.call('TIME'), redis.call('PTTL', KEYS[1])
+				return left > 0 and string.format('%.0f', time[1] * 1000 + time[2] / 1000 + left) or 'none'
+			" 1 lock:job >expires
+			all_end next
+			late=$(($(<ran) - $(<expires)))
+			assert_between 0 1000 "$late" "$ttl: milliseconds after the expiry"
+			[ "$late" -ge 50 ] || break
+		done
+		[ "$late" -lt 50 ] || fail "$ttl: $late ms after the expiry, at last"
+	done
+	assert_no_trace job
+}
+
+@test "a dlock's key is deleted by hand: the first in the line has it within 1.5 s, and within 100 ms when it has been first for a while" {
+	local round
+	hold job
+	wait_in_line 1 job
+	boottime >deleted
+	redis DEL lock:job
+	all_end
+	assert_between 0 1500 "$(started_after 1 "$(<deleted)")" "milliseconds, fresh"
+	kill -TERM "$HOLDER"
+	wait_until 2s gone "$HOLDER"
+	for round in 1 2 3; do
+		: >visits
+		hold job
+		wait_in_line 1 job
+		sleep 6
+		boottime >deleted
+		redis DEL lock:job
+		all_end
+		kill -TERM "$HOLDER"
+		wait_until 2s gone "$HOLDER"
+		[ "$(started_after 1 "$(<deleted)")" -ge 100 ] || return 0
+	done
+	fail "not within 100 ms"
+}

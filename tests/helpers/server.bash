@@ -145,7 +145,7 @@ everlasting_keys() {
 				end
 			end
 		end
-		return out" 0 2>/dev/null
+		return out" 0 2>/dev/null | grep -vE '^([A-Z]+ .*)?$' # a test may have made a server that refuses
 }
 
 # stop_redis: end the server, also a stopped one, and remove its directory. With CHECK_ACL=1 it also
@@ -153,7 +153,7 @@ everlasting_keys() {
 stop_redis() {
 	local left=
 	[ -n "${REDIS_PID:-}" ] || return 0
-	[ -z "${CHECK_ACL:-}" ] || left=$(everlasting_keys)
+	[ -z "${CHECK_ACL:-}" ] || left=$(everlasting_keys) || true
 	end_redis
 	[ -z "$left" ] || { echo "keys that never expire: $left" >&2; return 1; }
 }

@@ -8,6 +8,7 @@
 # shellcheck disable=SC2030,SC2031,SC2034,SC2153
 
 load helpers/common
+load helpers/life
 load helpers/watched
 
 setup() {
@@ -175,21 +176,16 @@ assert_undisturbed() {
 	told_within 300 "$told" job
 }
 
-@test "a user with the rights that dlock(1) names for it, and no more, may watch" {
-	local told rule
-	rule=$(sed -n '/^ACL SETUSER dlock &/,/^\.Ed/p' "$ROOT_DIR/man/dlock.1" |
-		sed -e 's/^ACL SETUSER dlock //' -e '/^\.Ed/d' | tr -s '\n ' ' ')
-	read -ra rule <<<"$rule"
-	[ "${#rule[@]}" -ge 8 ]
-	redis ACL SETUSER exact reset on '>secret' '~lock:*' +@all -@dangerous -@pubsub -@transaction -get -zscore \
-		'-client|id' '-client|tracking' "${rule[@]}" >/dev/null
-	start_watched job -S "redis://exact:secret@127.0.0.1:$REDIS_PORT"
+@test "a user with the rights that dlock(1) names, and no more, may watch" {
+	local told
+	make_user
+	start_watched job -S "$USER_URL"
 	told=$EPOCHREALTIME
-	redis DEL lock:job >/dev/null
+	redis -n 1 DEL lock:job >/dev/null
 	told_within 300 "$told" job
-	start_watched job -s -S "redis://exact:secret@127.0.0.1:$REDIS_PORT"
+	start_watched job -s -S "$USER_URL"
 	told=$EPOCHREALTIME
-	redis DEL lock:job >/dev/null
+	redis -n 1 DEL lock:job >/dev/null
 	told_within 300 "$told" job
 }
 

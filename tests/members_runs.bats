@@ -272,6 +272,29 @@ ABOVE="is held by the dlock above, root@"
 	no_trace
 }
 
+@test "--reentrant, shared and slots: no place is taken beside the ancestor's, though there is room" {
+	local how
+	for how in -s '--slots 2'; do
+		run -0 dlock $how job "$DLOCK" --reentrant $how job sh -c '
+			echo "$DLOCK_SLOT" $(redis-cli -s "$REDIS_SOCK" ZCARD "$DLOCK_KEY#members{$DLOCK_KEY}")'
+		[ "${output##* }" = 1 ] || fail "$how: $output"
+		[ "$how" = -s ] || [ "$output" = '0 1' ] || fail "$how: $output"
+		no_trace
+	done
+	# Whose DLOCK_HELD comes from elsewhere has a place of its own.
+	enter a -s
+	start_dlock -s job sh -c 'echo "$DLOCK_HELD" >value; until [ -e go ]; do sleep 0.02; done'
+	wait_until 3s test -s value
+	run -0 env DLOCK_HELD="$(<value)" "$DLOCK" -w 3 --reentrant -s job sh -c '
+		redis-cli -s "$REDIS_SOCK" ZCARD "$DLOCK_KEY#members{$DLOCK_KEY}"'
+	assert_output 3
+	touch go
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 0 ]
+	leave a
+	no_trace
+}
+
 @test "--reentrant, shared and slots: COMMAND runs under the ancestor's place, also when a writer waits" {
 	local how
 	for how in -s '--slots 1' '--slots 2'; do

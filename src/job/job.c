@@ -96,8 +96,11 @@ run(struct job *job)
 	}
 	lock_init(&job->lock, settings->store, &settings->lock, settings->seed);
 	const struct held_entry *ancestor = held_find_key(&job->above, settings->key);
-	if (ancestor != NULL)
+	if (ancestor != NULL) {
 		job->lock.settings.ancestor = ancestor->token;
+		/* Of one that has gone, or is no ancestor of ours, the token may be there still. */
+		job->lock.settings.under = settings->reentrant && inquiry_runner_is_above(ancestor);
+	}
 	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
 	 * afresh with the same token before anything runs. */
 	do {

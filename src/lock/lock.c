@@ -71,6 +71,7 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 	    .ticket = lock->place.ticket,
 	    .follow = lock->follow,
 	    .ancestor = lock->settings.ancestor,
+	    .under = lock->settings.under,
 	};
 	/* -w bounds a first contact that is slow, too. */
 	if (verb == STORE_ACQUIRE && lock->settings.wait_ns > 0 &&

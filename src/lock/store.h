@@ -77,6 +77,7 @@ struct store_request {
 	int64_t ticket;           /* the place in line that an answer gave; 0: none yet */
 	bool follow; /* in line: also tell when the key is written to, if that can be had */
 	const char *ancestor; /* acquire: token of a holder whom to name first; NULL: none */
+	bool under; /* acquire: nothing is wanted while that one holds it, not a place beside it */
 };
 
 /* Where a waiter stands. */

@@ -18,8 +18,8 @@ append_acquire(struct link *link, const struct redis_settings *settings,
 	const char *argv[] = {"EVAL", lua_acquire, "5", keys->lock, keys->fence, keys->info,
 	    keys->queue, keys->members, settings->token, ttl, mode, least_fence,
 	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record,
-	    settings->mode, ticket, max_waiters,
-	    request->ancestor != NULL ? request->ancestor : ""};
+	    settings->mode, ticket, max_waiters, request->ancestor != NULL ? request->ancestor : "",
+	    request->under ? "under" : ""};
 
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);

@@ -26,7 +26,7 @@ name_command(const struct peer_command *command, char *name, size_t size)
 {
 	const char *what = command->count > 1 ? command->words[1] : "";
 	if (is(command, "EVAL"))
-		what = command->count == 19 ? command->words[10]
+		what = command->count == 20 ? command->words[10]
 		    : command->count == 10  ? "release"
 					    : "renew";
 	else if (strcmp(what, OWN) == 0)

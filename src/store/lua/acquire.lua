@@ -4,7 +4,8 @@
 -- KEYS: lock, fence, info, queue, members
 -- ARGV: token, ttl in ms, mode (try, wait, touch, look), least fence, fence mode (clock, counter),
 --       not after (server time in us), record, kind of lock (exclusive, shared, slots:N), ticket
---       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty)
+--       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty), under (if not
+--       even a place beside the ancestor's is wanted)
 --
 -- {GRANTED, fence, now, slot}  there was room, and the lock is ours now
 -- {OWNED, fence, now, slot}    it was ours already: a waiter that was granted it confirms, or a retry
@@ -194,6 +195,10 @@ if mode ~= 'look' and (expiry or (kind == 'exclusive' and value == token)) then
 end
 if not asks then
 	return kind == 'free' and {'FREE', 0, now_text} or describe('BUSY')
+end
+
+if ARGV[12] == 'under' and (kind == 'shared' or kind == 'slots') and redis.call('ZSCORE', KEYS[5], ARGV[11]) then
+	return describe('BUSY')
 end
 
 -- Nobody overtakes who has come before, and he is served first.

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 #include "run/command.h"
+#include "run/birth.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "run/birth.h"
 
 #define PULSE_NS NS_PER_MS
 
@@ -59,6 +62,7 @@ command_go(struct command *command)
 	while (write(command->gate_fd, "", 1) < 0 && errno == EINTR)
 		;
 	close(command->gate_fd);
+	birth_await(command->failure_watch.fd);
 }
 
 static void

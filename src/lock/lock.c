@@ -69,6 +69,7 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 	    .rest_ns = lock->rest_ns,
 	    .wait = verb == STORE_ACQUIRE && lock_stands_in_line(lock),
 	    .ticket = lock->place.ticket,
+	    .confirm = lock->woken,
 	    .follow = lock->follow,
 	    .ancestor = lock->settings.ancestor,
 	    .under = lock->settings.under,

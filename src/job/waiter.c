@@ -88,6 +88,7 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	if (lock->state == LOCK_WAITING) {
 		tell_expiry(job);
 		tell_untold(job);
+		job_prepare_split(job); /* if not now, then when it must */
 	}
 	if (held_by_another && job->ended_by == 0 && job->ancestor == NULL &&
 	    ancestor_recognise(job) && lock->state == LOCK_WAITING)

@@ -314,3 +314,17 @@ ABOVE="is held by the dlock above, root@"
 		leave w
 	done
 }
+
+@test "--reentrant: a shared lock above, or slots, is no cover for exclusive work; an exclusive one is for any" {
+	local how
+	for how in -s '--slots 2'; do
+		run -75 --separate-stderr dlock $how job "$DLOCK" --reentrant job touch ran
+		[[ $stderr == *'but not as it is wanted here'* ]] || fail "$stderr"
+		[ ! -e ran ]
+		run -0 dlock job "$DLOCK" --reentrant $how job echo covered
+		assert_output covered
+	done
+	run -75 --separate-stderr dlock -s job "$DLOCK" --reentrant --slots 2 job touch ran
+	[ ! -e ran ]
+	no_trace
+}

@@ -54,7 +54,7 @@ instructions() {
 	local status=$1
 	shift
 	rm -f counted.*
-	run -"$status" env -i PATH=/usr/bin:/bin DLOCK_SERVER="$DLOCK_SERVER" valgrind \
+	run -"$status" env -i PATH=/usr/bin:/bin DLOCK_SERVER="$DLOCK_SERVER" DLOCK_TEST_HOOKS=fork valgrind \
 		--tool=callgrind --dump-before=send --dump-before=execve --callgrind-out-file=counted.%p "$@"
 	COUNT=$(awk '/^totals:/ { sum += $2 } END { print sum + 0 }' counted.*)
 	PROCESSES=$(find . -name 'counted.*' | cut -d . -f 3 | sort -u | wc -l)
@@ -86,8 +86,8 @@ costs_about() {
 	assert_equal "$PROCESSES" 1
 	costs_about "${limits[1]}" 'a conflict'
 
-	# valgrind knows no child that shares its parent's memory.
-	instructions 0 env DLOCK_TEST_HOOKS=fork "$DLOCK_TEST_BUILD" whole true
+	# The test build: valgrind knows no child that shares its parent's memory (the hook `fork`).
+	instructions 0 "$DLOCK_TEST_BUILD" whole true
 	assert_equal "$PROCESSES" 3
 	costs_about "${limits[2]}" 'a run'
 }

@@ -217,6 +217,38 @@ test_head_message(void)
 }
 
 static void
+test_head_messages_without_end(void)
+{
+	static const int64_t lefts[] = {0, 1, 20 * MS, -1};
+	for (size_t i = 0; i < COUNT_OF(lefts); i++) {
+		tap_case("a flood of such messages, %d us left, is ten scripts a second",
+		    (int)(lefts[i] / NS_PER_US));
+		stand_in_line(20 * S, 3);
+		int total = bench.store.total;
+		for (int k = 0; k < 2000; k++) {
+			if (bench.store.under_way)
+				answer_place(20 * S + k, 3, false);
+			bench_wake(&bench, WAKE_HEAD, lefts[i]);
+			bench_pass(&bench, 1 * MS);
+		}
+		CHECK(bench.store.total - total <= 21);
+		/* And none of them puts off what the one before has brought. */
+		CHECK(bench.store.total - total >= (lefts[i] >= 0 ? 10 : 1));
+		CHECK_INT(bench.store.overlaps, 0);
+	}
+
+	tap_case("the message is heeded soon, and still behind the key's expiry");
+	stand_in_line(20 * S, 3);
+	bench_pass(&bench, 30 * MS);
+	bench_wake(&bench, WAKE_HEAD, 0);
+	CHECK_INT(pause_before_asking(), HINT_GAP - 30 * MS);
+	stand_in_line(20 * S, 3);
+	bench_pass(&bench, 30 * MS);
+	bench_wake(&bench, WAKE_HEAD, 90 * MS);
+	CHECK_INT(pause_before_asking(), 95 * MS);
+}
+
+static void
 test_changed(void)
 {
 	tap_case(
@@ -369,6 +401,7 @@ main(void)
 	test_untold();
 	test_granted();
 	test_head_message();
+	test_head_messages_without_end();
 	test_changed();
 	test_messages_of_no_use();
 	test_disturbed();

@@ -152,6 +152,28 @@ three_in_line() {
 	assert_no_trace job
 }
 
+# scripts_are N: so many have been run since the server's start.
+scripts_are() {
+	[ "$(scripts_run)" -eq "$1" ]
+}
+
+@test "a user who may use the keys and the channels of locks is told when another client deletes one" {
+	start_redis
+	redis ACL SETUSER some on '>pw' '~lock:*' '&lock:*' +@all -@dangerous
+	redis ACL LOG RESET
+	redis SET lock:job somebody PX 60000
+	DLOCK_SERVER=redis://some:pw@127.0.0.1:$REDIS_PORT wait_in_line 1 job
+	# It asks once more, after a second, and has the key followed; then each five seconds.
+	wait_until 3s scripts_are 2
+	sleep 1.5
+	scripts_are 2
+	boottime >deleted
+	redis DEL lock:job
+	all_end
+	assert_between 0 1500 "$(started_after 1 "$(<deleted)")" "milliseconds"
+	assert_equal "$(redis ACL LOG)" ''
+}
+
 @test "a server that goes for good: -w ends the wait in time, with 69 and a line that says why" {
 	start_redis
 	hold job

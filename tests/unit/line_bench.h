@@ -32,7 +32,7 @@ struct line_bench {
 	int connection;
 	bool queues, dirty;
 	int queued;           /* SUBSCRIBEs */
-	bool own, invalidate; /* is subscribed to */
+	bool own; /* is subscribed to */
 	const char *eval;     /* what the EVAL in the transaction will say */
 };
 

@@ -271,7 +271,7 @@ ended_or_in() {
 	crashed=$(boottime)
 	crash c
 	conflict --slots 3
-	run -0 dlock -w 10 --slots 3 job sh -c '"$TOOLS/boottime" >ran-at; echo "$DLOCK_SLOT"'
+	run -0 dlock -q -w 10 --slots 3 job sh -c '"$TOOLS/boottime" >ran-at; echo "$DLOCK_SLOT"'
 	# Its lease began up to T/3 before it was killed.
 	assert_between 200 1500 "$(elapsed_ms "$crashed" "$(<ran-at)")" "milliseconds until a fourth ran"
 	assert_between 0 2 "$output" "its slot"

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 
 #include "run/command.h"
-#include "run/birth.h"
 
 #include <errno.h>
 #include <poll.h>

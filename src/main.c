@@ -13,27 +13,31 @@
  *                    of a config file), password.h (which of several), reports.h (to view/),
  *                    complaint.h, help.h
  *   view/            view.h (--status, --list, --break, --check), look.h (asking about one lock),
- * sight.h (what the answers show), picture.h (how it is printed), slice.h, text.h, glob.h, visit.h
- * (to a server), check_facts.h, check_judge.h (--check: what was found, and what it means),
- * check_ask.h, check_trial.h, check_print.h job/             job.h (COMMAND under its lock: where
- * the two halves meet), waiter.h, keeper.h (RUNNER), ending.h, nets.h, relay.h (signals and
- * messages to it), variables.h, standin.h (no lock of its own), ancestor.h (a lock that is held
- * above), answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h run/ the
- * process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h, tree.h (finding and killing
- * processes), proc.h, forward.h (signals exactly once), signals.h, terminal.h, channel.h, report.h,
- * deadman.h, urgency.h, descriptors.h, password.h (the file or command that has it),
+ *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
+ *                    text.h, glob.h, visit.h (to a server), check_facts.h, check_judge.h (what was
+ *                    found, and what it means), check_ask.h, check_trial.h, check_print.h
+ *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
+ *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
+ *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
+ *                    answering.h, asking.h (--held), words.h, verdict.h (for --report), job_parts.h
+ *   run/             the process half: guard.h (OUTER), command.h (COMMAND's life), spawn.h,
+ *                    birth.h, tree.h (finding and killing processes), proc.h, forward.h (signals
+ *                    exactly once), signals.h, terminal.h, channel.h, report.h, deadman.h,
+ *                    urgency.h, descriptors.h, password.h (the file or command that has it),
  *                    password_helper.h, held.h (DLOCK_HELD), inquiry.h (asking RUNNER), descent.h,
  *                    testing.h
- *   lock/            the lock half: lock.h (the state machine; acquiring.c, holding.c, releasing.c,
- *                    lock_parts.h), lease.h (when what is due), store.h (what an engine offers)
- *   store/           redis.h (the engine), redis_login.h, redis_request.h, redis_answer.h (what
- *                    an answer means), redis_watch.h and redis_look.h (--watch), redis_query.h (for
- *                    view/), lua/, none.h (no server)
+ *   lock/            the lock half: lock.h (the state machine; acquiring.c, waiting.c, holding.c,
+ *                    releasing.c, lock_parts.h), lease.h (when what is due), store.h (what an
+ *                    engine offers)
+ *   store/           redis.h (the engine; redis_exchange.c, redis_parts.h), redis_login.h, line.h
+ *                    (asking and being told on one connection), redis_request.h, redis_answer.h
+ *                    (what an answer means), redis_watch.h and redis_look.h (--watch),
+ *                    redis_query.h (for view/), lua/, none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
- * in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h, reader.h (RESP), resolve.h
- * (names), url.h (url_query.c, url_parts.h) base/            loop.h, clock.h, step.h, values.h,
- * keys.h, identity.h, message.h, json.h, secret.h, helper.h, problem.h, compat/ (one missing or
- * awkward thing a file)
+ *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
+ *                    reader.h (RESP), resolve.h (names), url.h (url_query.c, url_parts.h)
+ *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
+ *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
  */
 #include <errno.h>
 #include <stdio.h>

@@ -32,6 +32,11 @@ refused_at_once() {
 	redis DEL lock:job >/dev/null
 }
 
+# Somebody is told when a key is written to.
+is_followed() {
+	[ "$(redis INFO clients | sed -n 's/^tracking_clients:\([0-9]*\).*/\1/p')" -ge 1 ]
+}
+
 @test "a key of another type: 69 at once, the type is named, the value untouched (R48)" {
 	redis HSET lock:job a 1
 	refused_at_once hash
@@ -60,6 +65,22 @@ refused_at_once() {
 	redis DEL lock:job
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 23 ]
+}
+
+@test "a string that is longer than any answer may be is a conflict as any other, and is waited for" {
+	head -c 100000 /dev/zero | tr '\0' x | redis -x SET lock:job
+	run dlock -n job touch ran
+	assert_failure 75
+	assert_output --partial "held by an unknown client (token xxx"
+	# First in line it has the key followed, too, and learns so that it is deleted.
+	start_dlock -v -w 20s job touch ran
+	wait_until 5s grep -q "no expiry" "$DLOCK_LOG"
+	wait_until 10s is_followed
+	redis DEL lock:job
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 0 ]
+	[ -e ran ]
+	[[ "$(<"$DLOCK_LOG")" != *"answer"* ]]
 }
 
 @test "a key that becomes another type while one waits, and a holder whose key does: 79, and it waits on, untouched (R48)" {

@@ -20,8 +20,8 @@ setup() { shared_setup; }
 	local token
 	enter a -s
 	start_clock
-	run -3 dlock -s --at-least 2500ms job sh -c 'echo "$DLOCK_TOKEN"; exit 3'
-	assert_between 0 2000 "$(clock_ms)" "milliseconds"
+	run -3 dlock -s --at-least 1500ms job sh -c 'echo "$DLOCK_TOKEN"; exit 3'
+	assert_between 0 1400 "$(clock_ms)" "milliseconds"
 	token=$output
 	run -1 is_member "$token"
 	is_member "dlock!done:$token"
@@ -33,7 +33,7 @@ setup() { shared_setup; }
 	run -0 dlock -n -s job true
 	queue w
 	wait_until 5s is_in w
-	assert_between 2400 4500 "$(clock_ms)" "milliseconds until the writer had it"
+	assert_between 1400 4500 "$(clock_ms)" "milliseconds until the writer had it"
 	leave w
 	no_trace
 }
@@ -41,12 +41,12 @@ setup() { shared_setup; }
 @test "--at-least, slots: the slot stays taken for so long, and no longer" {
 	enter a --slots 2
 	start_clock
-	run -0 dlock --slots 2 --at-least 2s job sh -c 'echo "$DLOCK_SLOT"'
+	run -0 dlock --slots 2 --at-least 1500ms job sh -c 'echo "$DLOCK_SLOT"'
 	assert_output 1
 	conflict --slots 2
 	queue b --slots 2
 	wait_until 5s is_in b
-	assert_between 1900 4000 "$(clock_ms)" "milliseconds until the slot was free"
+	assert_between 1400 4000 "$(clock_ms)" "milliseconds until the slot was free"
 	[ "$(slot_of b)" = 1 ]
 	leave a
 	leave b
@@ -272,6 +272,29 @@ ABOVE="is held by the dlock above, root@"
 	no_trace
 }
 
+@test "--reentrant, shared and slots: no place is taken beside the ancestor's, though there is room" {
+	local how
+	for how in -s '--slots 2'; do
+		run -0 dlock $how job "$DLOCK" --reentrant $how job sh -c '
+			echo "$DLOCK_SLOT" $(redis-cli -s "$REDIS_SOCK" ZCARD "$DLOCK_KEY#members{$DLOCK_KEY}")'
+		[ "${output##* }" = 1 ] || fail "$how: $output"
+		[ "$how" = -s ] || [ "$output" = '0 1' ] || fail "$how: $output"
+		no_trace
+	done
+	# Whose DLOCK_HELD comes from elsewhere has a place of its own.
+	enter a -s
+	start_dlock -s job sh -c 'echo "$DLOCK_HELD" >value; until [ -e go ]; do sleep 0.02; done'
+	wait_until 3s test -s value
+	run -0 env DLOCK_HELD="$(<value)" "$DLOCK" -w 3 --reentrant -s job sh -c '
+		redis-cli -s "$REDIS_SOCK" ZCARD "$DLOCK_KEY#members{$DLOCK_KEY}"'
+	assert_output 3
+	touch go
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 0 ]
+	leave a
+	no_trace
+}
+
 @test "--reentrant, shared and slots: COMMAND runs under the ancestor's place, also when a writer waits" {
 	local how
 	for how in -s '--slots 1' '--slots 2'; do
@@ -290,4 +313,18 @@ ABOVE="is held by the dlock above, root@"
 		wait_until 2s is_in w
 		leave w
 	done
+}
+
+@test "--reentrant: a shared lock above, or slots, is no cover for exclusive work; an exclusive one is for any" {
+	local how
+	for how in -s '--slots 2'; do
+		run -75 --separate-stderr dlock $how job "$DLOCK" --reentrant job touch ran
+		[[ $stderr == *'but not as it is wanted here'* ]] || fail "$stderr"
+		[ ! -e ran ]
+		run -0 dlock job "$DLOCK" --reentrant $how job echo covered
+		assert_output covered
+	done
+	run -75 --separate-stderr dlock -s job "$DLOCK" --reentrant --slots 2 job touch ran
+	[ ! -e ran ]
+	no_trace
 }

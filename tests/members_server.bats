@@ -20,7 +20,7 @@ setup() { shared_setup; }
 		redis CONFIG SET maxmemory 1
 		refused_with 69 OOM $how
 		members_are 1
-		wait_until 5s renewed_twice a "$(expiry_of "$(token_of a)")"
+		wait_until 5s renewed a "$(expiry_of "$(token_of a)")"
 		undisturbed a
 		leave a
 		free job

@@ -137,6 +137,7 @@ mode_of() {
 }
 
 @test "a report lives with the settings of a run in file and environment, and looks at the same ones" {
+	permit_keys '*'
 	conf 'slots = 3' 'max-waiters = 2' 'watch' 'at-least = 1m' 'nonblock' 'report = no-such-directory/report'
 	local action
 	redis SET lock:job x PX 60000

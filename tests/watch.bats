@@ -24,9 +24,9 @@ setup() {
 }
 
 start_three() {
-	start_watched one "$@"
-	start_watched two "$@"
-	start_watched three "$@"
+	start_watched one
+	start_watched two
+	start_watched three
 }
 
 # lose SCRIPT: which is run with the three keys.

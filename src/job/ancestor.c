@@ -48,6 +48,26 @@ ancestor_recognise(struct job *job)
 	return job->ancestor != NULL;
 }
 
+bool
+ancestor_covers(const struct job *job)
+{
+	const char *mode = job->lock.holder.identity.mode;
+	switch (job->settings->lock.mode) {
+	case MODE_EXCLUSIVE:
+		break;
+	case MODE_SHARED:
+		if (strcmp(mode, "shared") == 0)
+			return true;
+		break;
+	case MODE_SLOTS:
+		if (strncmp(mode, "slots:", 6) == 0)
+			return true;
+		break;
+	}
+	/* Empty: of a version that knew no other. */
+	return strcmp(mode, "exclusive") == 0 || mode[0] == '\0';
+}
+
 /* Asks until there is an answer, or none; a signal that ends a waiter ends this process. */
 static enum inquiry_result
 ask_for_confirmation(struct job *job)

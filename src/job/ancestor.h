@@ -22,6 +22,10 @@ ancestors_read(struct job *job);
 bool
 ancestor_recognise(struct job *job);
 
+/* May COMMAND run under that lock? An exclusive one covers any, a shared one no exclusive work. */
+bool
+ancestor_covers(const struct job *job);
+
 /* --reentrant: has the ancestor confirm its lock, and makes the job one that runs under it, with an
  * engine that grants everything. True, or false: *status is dlock's exit status, said why. */
 bool

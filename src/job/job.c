@@ -36,25 +36,37 @@ job_turn(struct job *job)
 	return loop_run_once(job->loop);
 }
 
-/* One process becomes two. Returns only when that fails, with errno set. */
-static void
-split(struct job *job)
+int
+job_prepare_split(struct job *job)
 {
-	static struct loop guard_loop;
 	const struct job_settings *settings = job->settings;
-	struct guard_settings guard = {
+	if (job->prepared)
+		return 0;
+	job->guard = (struct guard_settings){
 	    .name = settings->name,
-	    .loop = &guard_loop,
-	    .has_lock = job->cover == COVER_LOCK,
+	    .loop = &job->guard_loop,
 	    .channel = &job->channel,
 	    .signals = settings->signals,
-	    .report = settings->report,
 	    .tree = settings->tree,
 	    .terminal = &job->terminal,
 	};
 	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0 ||
-	    guard_prepare(&guard) != 0)
+	    guard_prepare(&job->guard) != 0)
+		return -1;
+	job->prepared = true;
+	return 0;
+}
+
+/* One process becomes two. Returns only when that fails, with errno set. */
+static void
+split(struct job *job)
+{
+	const struct job_settings *settings = job->settings;
+	struct guard_settings *guard = &job->guard;
+	if (job_prepare_split(job) != 0)
 		return;
+	guard->has_lock = job->cover == COVER_LOCK;
+	guard->report = settings->report;
 	if (settings->on_lost == ON_LOST_KILL)
 		atomic_store(&job->channel.page->guard_at_ns,
 		    lease_guard_at(&settings->lock.terms, job->lock.t0).ns);
@@ -62,19 +74,19 @@ split(struct job *job)
 	terminal_note(&job->terminal);
 	job->outer = getpid();
 	verdict_share(job);
-	guard.runner = fork();
-	if (guard.runner < 0)
+	guard->runner = fork();
+	if (guard->runner < 0)
 		return;
-	if (guard.runner == 0) {
-		loop_close(guard.loop);
+	if (guard->runner == 0) {
+		loop_close(guard->loop);
 		keeper_run(job);
 	}
 	signals_end_waiting(settings->signals);
-	settings->tree->known = guard.runner;
+	settings->tree->known = guard->runner;
 	channel_take(&job->channel, CHANNEL_OUTER);
 	settings->store->operations->forget(settings->store);
 	loop_close(job->loop);
-	guard_run(&guard);
+	guard_run(guard);
 }
 
 /* Returns as job_run does. */
@@ -96,8 +108,11 @@ run(struct job *job)
 	}
 	lock_init(&job->lock, settings->store, &settings->lock, settings->seed);
 	const struct held_entry *ancestor = held_find_key(&job->above, settings->key);
-	if (ancestor != NULL)
+	if (ancestor != NULL) {
 		job->lock.settings.ancestor = ancestor->token;
+		/* Of one that has gone, or is no ancestor of ours, the token may be there still. */
+		job->lock.settings.under = settings->reentrant && inquiry_runner_is_above(ancestor);
+	}
 	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
 	 * afresh with the same token before anything runs. */
 	do {

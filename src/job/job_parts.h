@@ -16,6 +16,7 @@
 #include "run/command.h"
 #include "run/deadman.h"
 #include "run/forward.h"
+#include "run/guard.h"
 #include "run/held.h"
 #include "run/inquiry.h"
 #include "run/spawn.h"
@@ -76,6 +77,9 @@ struct job {
 	struct spawn_plan plan;
 	struct command command;
 	struct channel channel;
+	struct guard_settings guard; /* OUTER's, and its loop */
+	struct loop guard_loop;
+	bool prepared;
 	struct terminal terminal;
 	struct watch channel_watch;
 	struct deadman deadman;
@@ -100,6 +104,11 @@ struct job {
 	bool loss_announced;
 	struct instant ended_at; /* INSTANT_NEVER: it still runs */
 };
+
+/* Makes ready what becoming two processes needs, before the lock is had: who waits has the time,
+ * and who is granted the lock has none to lose. Once is enough. 0, or -1 and errno. */
+int
+job_prepare_split(struct job *job);
 
 /* One turn of the loop, with the lock's next deadline in it. 0, or -1 and errno. */
 int

@@ -179,7 +179,6 @@ keeper_run(struct job *job)
 	relay_open(job);
 	if (job->cover == COVER_LOCK)
 		answering_open(job);
-	step_watch(&job->step, job->loop, on_clock_step, job);
 	if (tree_become_subreaper() != 0 || deadman_open(&job->deadman) != 0)
 		goto system_error;
 	if (instant_reached(lease_term_at(&job->settings->lock.terms, job->lock.t0), clock_now()))
@@ -189,6 +188,7 @@ keeper_run(struct job *job)
 		goto system_error;
 	urgency_raise(); /* only now: COMMAND has the caller's scheduling */
 	descriptors_let_go();
+	step_watch(&job->step, job->loop, on_clock_step, job);
 	for (;;) {
 		if (job_turn(job) != 0)
 			break;

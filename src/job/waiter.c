@@ -88,6 +88,7 @@ on_lock_changed(void *context, struct lock *lock, struct instant now)
 	if (lock->state == LOCK_WAITING) {
 		tell_expiry(job);
 		tell_untold(job);
+		job_prepare_split(job); /* if not now, then when it must */
 	}
 	if (held_by_another && job->ended_by == 0 && job->ancestor == NULL &&
 	    ancestor_recognise(job) && lock->state == LOCK_WAITING)
@@ -105,7 +106,12 @@ explain_failure(struct job *job)
 		if (job->ended_by != 0)
 			verdict_die_of(job, job->ended_by);
 		words_describe_holder(&job->lock.holder, who, sizeof who);
-		if (job->ancestor != NULL)
+		if (job->ancestor != NULL && settings->reentrant)
+			message_notice(
+			    "'%s' is held by the dlock above, %s, but not as it is wanted "
+			    "here: waiting for it would never end",
+			    settings->name, who);
+		else if (job->ancestor != NULL)
 			message_notice("'%s' is held by the dlock above, %s: waiting for it would "
 				       "never end (--reentrant runs under its lock)",
 			    settings->name, who);
@@ -204,7 +210,7 @@ waiter_acquire(struct job *job, int *status)
 		return true;
 	if (nobody_answered(&job->lock) && settings->if_unreachable != IF_UNREACHABLE_FAIL)
 		return go_on_without(job, status);
-	if (job->ancestor != NULL && settings->reentrant)
+	if (job->ancestor != NULL && settings->reentrant && ancestor_covers(job))
 		return ancestor_enter(job, status);
 	*status = explain_failure(job);
 	return false;

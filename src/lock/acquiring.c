@@ -224,10 +224,14 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	else if (lock->in_doubt && lock->failures <= 1)
 		end = instant_plus(now, lock->settings.connect_limit_ns);
 	struct instant next = instant_plus(now, lock_retry_pause(lock));
+	struct instant last = instant_plus(end, -LOCK_RETRY_FIRST);
+	/* -w promises to try until then: a pause does not leave the last moments out. */
+	if (lock->settings.wait_ns != WAIT_FOR_EVER && next.ns > last.ns && now.ns < last.ns)
+		next = last;
 	/* A refusal that may pass is looked at once more when the time is over. */
-	if (next.ns >= end.ns && now.ns < end.ns && may_pass(lock, answer))
+	else if (next.ns >= end.ns && now.ns < end.ns && may_pass(lock, answer))
 		next = end;
-	else if (next.ns >= end.ns) {
+	if (next.ns >= end.ns) {
 		leave(lock, refused ? answer->outcome : OUTCOME_UNREACHABLE, leave_limit(lock),
 		    now);
 		return;

@@ -69,8 +69,10 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 	    .rest_ns = lock->rest_ns,
 	    .wait = verb == STORE_ACQUIRE && lock_stands_in_line(lock),
 	    .ticket = lock->place.ticket,
+	    .confirm = lock->woken,
 	    .follow = lock->follow,
 	    .ancestor = lock->settings.ancestor,
+	    .under = lock->settings.under,
 	};
 	/* -w bounds a first contact that is slow, too. */
 	if (verb == STORE_ACQUIRE && lock->settings.wait_ns > 0 &&

@@ -75,8 +75,10 @@ struct store_request {
 	int64_t rest_ns;          /* release: keep the lock for so long (--at-least); 0: free it */
 	bool wait;                /* acquire: stand in line if it is held; a RELEASE leaves it */
 	int64_t ticket;           /* the place in line that an answer gave; 0: none yet */
+	bool confirm;             /* acquire: `woken` has said that we were made holder */
 	bool follow; /* in line: also tell when the key is written to, if that can be had */
 	const char *ancestor; /* acquire: token of a holder whom to name first; NULL: none */
+	bool under; /* acquire: nothing is wanted while that one holds it, not a place beside it */
 };
 
 /* Where a waiter stands. */

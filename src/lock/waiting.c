@@ -111,14 +111,30 @@ lock_wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	lock_change(lock, LOCK_WAITING, now);
 }
 
-/* Not before the last request is a while ago, if what was followed last was in vain. */
+/* A hint, to ask at that time; it puts nothing off that was planned. */
 static void
-ask_soon(struct lock *lock, bool gently, struct instant now)
+ask_sooner(struct lock *lock, struct instant when, struct instant planned)
 {
-	struct instant soon = gently ? instant_plus(lock->tried_at, HINT_GAP) : now;
-	if (soon.ns < now.ns)
-		soon = now;
-	lock->due = instant_earlier(lock->due, soon);
+	/* Not before the last request is a while ago. */
+	struct instant soonest = instant_plus(lock->tried_at, HINT_GAP);
+	lock->due = instant_earlier(planned, when.ns < soonest.ns ? soonest : when);
+}
+
+static void
+ask_soon(struct lock *lock, struct instant now)
+{
+	ask_sooner(lock, now, lock->due);
+}
+
+/* First in line since now. */
+static void
+note_head(struct lock *lock, int64_t left_ns, struct instant now)
+{
+	struct instant planned = lock->due;
+	lock->place.rank = 0;
+	lock->holder.left_ns = left_ns;
+	plan_next(lock, false, now);
+	ask_sooner(lock, lock->due, planned);
 }
 
 void
@@ -130,16 +146,17 @@ lock_wake(struct lock *lock, enum wake wake, int64_t left_ns, struct instant now
 		return;
 	switch (wake) {
 	case WAKE_GRANTED:
-		ask_soon(lock, lock->vain, now);
 		lock->woken = true;
+		if (lock->vain)
+			ask_soon(lock, now);
+		else
+			lock_tick_waiting(lock, now); /* not by way of a timer */
 		break;
 	case WAKE_HEAD:
-		lock->place.rank = 0;
-		lock->holder.left_ns = left_ns;
-		plan_next(lock, false, now);
+		note_head(lock, left_ns, now);
 		break;
 	case WAKE_CHANGED:
-		ask_soon(lock, true, now);
+		ask_soon(lock, now);
 		break;
 	}
 }
@@ -148,7 +165,7 @@ void
 lock_rejoin(struct lock *lock, struct instant now)
 {
 	if (!lock->busy && lock->failures == 0)
-		ask_soon(lock, true, now);
+		ask_soon(lock, now);
 }
 
 void

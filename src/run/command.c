@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/birth.h"
+
 #define PULSE_NS NS_PER_MS
 
 static void
@@ -59,6 +61,7 @@ command_go(struct command *command)
 	while (write(command->gate_fd, "", 1) < 0 && errno == EINTR)
 		;
 	close(command->gate_fd);
+	birth_await(command->failure_watch.fd);
 }
 
 static void

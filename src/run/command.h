@@ -82,7 +82,7 @@ command_init(struct command *command, struct loop *loop, struct spawn_plan *plan
 int
 command_start(struct command *command);
 
-/* Lets it be executed. */
+/* Lets it be executed, and waits a moment for that (run/birth.h). */
 void
 command_go(struct command *command);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exits.h"
+#include "run/birth.h"
 #include "run/testing.h"
 
 /* 0: may be executed; else the errno that says why not. */
@@ -192,22 +193,41 @@ close_both(const int ends[2])
 		close(ends[1]);
 }
 
+/* What become_command is told. */
+struct start {
+	const struct spawn_plan *plan;
+	char **shell_argv;
+	int failure_fd, gate_fd, gate_outside;
+	pid_t runner;
+};
+
+static void
+begin(void *context)
+{
+	const struct start *start = context;
+	close(start->gate_outside); /* or it would wait for itself when RUNNER dies */
+	become_command(start->plan, start->shell_argv, start->failure_fd, start->gate_fd,
+	    start->runner);
+}
+
 pid_t
 spawn_start(struct spawn_plan *plan, int *failure_fd, int *gate_fd)
 {
+	static struct start start; /* the child looks at it while we go on */
 	int failure[2] = {-1, -1}, gate[2] = {-1, -1};
 	pid_t pid = -1;
-	pid_t runner = getpid();
 	char **shell_argv = make_shell_argv(plan);
 	if (shell_argv == NULL)
 		return -1;
 	if (pipe2(failure, O_CLOEXEC) != 0 || pipe2(gate, O_CLOEXEC) != 0)
 		goto out;
-	pid = fork();
-	if (pid == 0) {
-		close(gate[1]); /* or it would wait for itself when RUNNER dies */
-		become_command(plan, shell_argv, failure[1], gate[0], runner);
-	}
+	start = (struct start){.plan = plan,
+	    .shell_argv = shell_argv,
+	    .failure_fd = failure[1],
+	    .gate_fd = gate[0],
+	    .gate_outside = gate[1],
+	    .runner = getpid()};
+	pid = birth_give(begin, &start);
 	if (pid > 0) {
 		fcntl(failure[0], F_SETFL, O_NONBLOCK);
 		*failure_fd = failure[0];
@@ -217,7 +237,8 @@ spawn_start(struct spawn_plan *plan, int *failure_fd, int *gate_fd)
 
 out:;
 	int error = errno;
-	free(shell_argv);
+	if (pid < 0 || !birth_shares_memory())
+		free(shell_argv);
 	close_both(failure);
 	close_both(gate);
 	errno = error;

@@ -10,6 +10,7 @@
 #include "base/values.h"
 #include "store/redis_answer.h"
 
+/* In whose name the server tells whoever is subscribed to anything that a key has changed. */
 #define INVALIDATE "__redis__:invalidate"
 
 /* What is awaited, one for each command sent. */
@@ -19,10 +20,8 @@ enum step {
 	STEP_NICE,      /* for tracking, outside of the transaction: may be refused */
 	STEP_MULTI,     /* OK */
 	STEP_SUBSCRIBE, /* QUEUED */
-	STEP_TRACK,     /* QUEUED */
 	STEP_REQUEST,   /* QUEUED */
 	STEP_EXEC,
-	STEP_TRACKING_EXEC,
 	STEP_PLAIN, /* the answer itself */
 };
 
@@ -47,7 +46,6 @@ void
 line_reset(struct line *line)
 {
 	line->listens = false;
-	line->tracks = false;
 	line->follows = false;
 	line->step_count = 0;
 	line->subscribed = false;
@@ -80,7 +78,8 @@ append_words(struct line *line, enum step step, const char *one, const char *two
 	append(line, step, two == NULL ? 1 : 2, argv);
 }
 
-/* Read outside of the script, so that the key alone is followed, and not all that the script reads.
+/* Read outside of the script, so that the key alone is followed, and not all that the script reads;
+ * by EXISTS, whose answer is short whatever stands at the key.
  * NOLOOP: what the script itself changes would be told in the middle of its answer. */
 static void
 append_tracking(struct line *line)
@@ -91,7 +90,7 @@ append_tracking(struct line *line)
 	snprintf(id, sizeof id, "%" PRId64, line->client_id);
 	append(line, STEP_NICE, sizeof on / sizeof *on, on);
 	append(line, STEP_NICE, sizeof caching / sizeof *caching, caching);
-	append_words(line, STEP_NICE, "GET", line->key);
+	append_words(line, STEP_NICE, "EXISTS", line->key);
 }
 
 void
@@ -99,23 +98,17 @@ line_begin(struct line *line, bool join, bool track)
 {
 	if (line->listens || line->subscribed)
 		append_words(line, STEP_UNSUBSCRIBE, "UNSUBSCRIBE", line->channel);
-	if (line->tracks)
-		append_words(line, STEP_UNSUBSCRIBE, "UNSUBSCRIBE", INVALIDATE);
 	line->listens = false;
-	line->tracks = false;
 	line->follows = false;
 	if (!join || line->no_push)
 		return;
 	if (line->client_id == 0 && !line->no_tracking)
 		append_words(line, STEP_ID, "CLIENT", "ID");
-	line->tracks = track && line->client_id != 0 && !line->no_tracking;
-	line->follows = line->tracks;
-	if (line->tracks)
+	line->follows = track && line->client_id != 0 && !line->no_tracking;
+	if (line->follows)
 		append_tracking(line);
 	append_words(line, STEP_MULTI, "MULTI", NULL);
 	append_words(line, STEP_SUBSCRIBE, "SUBSCRIBE", line->channel);
-	if (line->tracks)
-		append_words(line, STEP_TRACK, "SUBSCRIBE", INVALIDATE);
 	line->listens = true;
 }
 
@@ -127,7 +120,7 @@ line_end(struct line *line, bool join)
 		return;
 	}
 	await(line, STEP_REQUEST);
-	append_words(line, line->tracks ? STEP_TRACKING_EXEC : STEP_EXEC, "EXEC", NULL);
+	append_words(line, STEP_EXEC, "EXEC", NULL);
 }
 
 /* -- messages --------------------------------------------------------------------------------- */
@@ -226,10 +219,7 @@ static void
 note_error(struct line *line, enum step step, const struct reply *reply)
 {
 	bool refused = line->fate == LINE_FINE && !line->stuck && is_refusal(reply);
-	if (refused && step == STEP_TRACK) {
-		line->no_tracking = true;
-		line->fate = LINE_REFUSED;
-	} else if (refused && step != STEP_REQUEST) {
+	if (refused && step != STEP_REQUEST) {
 		give_up_refused(line, reply);
 		line->fate = LINE_REFUSED;
 	} else {
@@ -258,7 +248,7 @@ static bool
 is_unsubscribed(struct line *line, const struct reply *reply)
 {
 	if (!begins_with(reply, "unsubscribe") || reply->items[2]->kind != REPLY_INTEGER ||
-	    !(is_text(reply->items[1], line->channel) || is_text(reply->items[1], INVALIDATE)))
+	    !is_text(reply->items[1], line->channel))
 		return false;
 	line->subscribed = reply->items[2]->integer > 0;
 	return true;
@@ -277,19 +267,17 @@ end_request(struct line *line, const struct reply *reply, const struct reply **a
 }
 
 static enum line_event
-read_exec(struct line *line, size_t count, const struct reply *reply, const struct reply **answer)
+read_exec(struct line *line, const struct reply *reply, const struct reply **answer)
 {
 	enum line_fate fate = line->fate;
 	if (fate == LINE_FINE && reply->kind == REPLY_ARRAY) {
-		if (reply->count != count)
+		if (reply->count != 2)
 			return LINE_UNASKED;
 		line->subscribed = begins_with(reply->items[0], "subscribe");
-		return end_request(line, reply->items[count - 1], answer);
+		return end_request(line, reply->items[1], answer);
 	}
-	if (reply->kind == REPLY_ERROR && !line->subscribed) {
+	if (reply->kind == REPLY_ERROR && !line->subscribed)
 		line->listens = false;
-		line->tracks = false;
-	}
 	if (fate == LINE_FINE && reply->kind != REPLY_ERROR)
 		return LINE_UNASKED;
 	if (fate == LINE_FINE || fate == LINE_FAILED)
@@ -347,13 +335,10 @@ read_step(struct line *line, enum step step, const struct reply *reply, const st
 			note_error(line, step, reply);
 		return error || (line->queues && !line->stuck) ? LINE_NOTHING : LINE_UNASKED;
 	case STEP_SUBSCRIBE:
-	case STEP_TRACK:
 	case STEP_REQUEST:
 		return read_queued(line, step, reply, answer);
 	case STEP_EXEC:
-		return read_exec(line, 2, reply, answer);
-	case STEP_TRACKING_EXEC:
-		return read_exec(line, 3, reply, answer);
+		return read_exec(line, reply, answer);
 	case STEP_PLAIN:
 		return end_request(line, reply, answer);
 	}

@@ -12,6 +12,7 @@
  *
  * Whoever is first may also have changes of the key told to it (client-side caching, redirected to
  * the very connection that reads the key): a client that is no dlock wakes nobody when it frees it.
+ * The server tells it to whoever is subscribed to something, so its own channel will do.
  *
  * A user may lack the rights, a proxy the commands, for the one or the other: then line_read says
  * so once, and it is done without. Between UNSUBSCRIBE and MULTI, which a server may execute apart,
@@ -55,8 +56,7 @@ struct line {
 
 	/* Of what has been sent, whether it is answered or not. */
 	bool listens;
-	bool tracks;
-	bool follows;                         /* tracks, and nothing of it has failed */
+	bool follows; /* has the key tracked, and nothing of it has failed */
 	unsigned char steps[LINE_MOST_STEPS]; /* what is awaited: a ring */
 	unsigned int first_step, step_count;
 

@@ -262,7 +262,8 @@ answer_read_acquire(const struct reply *reply, enum store_verb verb, struct stor
 		set_garbled(answer);
 		return true;
 	}
-	if (verb == STORE_ACQUIRE && is_word(reply->items[0], "LATE"))
+	if (verb == STORE_ACQUIRE &&
+	    (is_word(reply->items[0], "LATE") || is_word(reply->items[0], "UNUSUAL")))
 		return false;
 	if (!read_word(reply, verb, *server_us, answer))
 		set_garbled(answer);

@@ -33,7 +33,8 @@ bool
 answer_is_ok(const struct reply *reply);
 
 /* The answer to acquire.lua in any mode. *server_us becomes the server's clock, 0 if the answer
- * does not tell. True: `answer` is complete. False: LATE, to be sent again with a new not-after. */
+ * does not tell. True: `answer` is complete. False: to be sent again, with a new
+ * not-after (LATE), or whole (UNUSUAL). */
 bool
 answer_read_acquire(const struct reply *reply, enum store_verb verb, struct store_answer *answer,
     int64_t *server_us);

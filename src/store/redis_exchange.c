@@ -52,7 +52,8 @@ redis_send(struct redis_store *redis)
 	redis->sent_at = now;
 	loop_set_timer(redis->loop, &redis->deadline,
 	    instant_plus(now, redis->request.answer_limit_ns));
-	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait;
+	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait &&
+	    !redis_request_is_short(redis->settings, &redis->request);
 	line_begin(&redis->line, join, redis->request.follow);
 	redis_request_append(&redis->link, redis->settings, &redis->request, not_after_us(redis));
 	line_end(&redis->line, join);
@@ -113,6 +114,11 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 	if (answer.outcome == OUTCOME_HELD) {
 		recognise(redis, &answer.holder);
 		complete_place(redis, &answer);
+	}
+	if (!complete && redis_request_is_short(redis->settings, &redis->request)) {
+		redis->request.confirm = false;
+		redis_send(redis);
+		return;
 	}
 	if (!complete && ++redis->late < 3) {
 		/* The server's clock was set, or the request was long on its way: still wanted. */

@@ -39,7 +39,7 @@ struct redis_store {
 	 * these by the way of the answer, so a not-after errs to the early side. */
 	int64_t clock_us;
 	struct instant clock_at;
-	struct link link; /* last: large, and for link_init to clear as far as need be */
+	struct link link; /* last: link_init clears of it what must be, a run touches little more */
 };
 
 /* -- redis.c ---------------------------------------------------------------------------------- */

@@ -178,6 +178,7 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 	static const char *const scripts[] = {
 	    [QUERY_STATUS] = lua_status,
 	    [QUERY_LIST] = lua_list,
+	    [QUERY_SURVEY] = lua_survey,
 	    [QUERY_BREAK] = lua_break,
 	    [QUERY_CHECK] = lua_check,
 	};

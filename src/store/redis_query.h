@@ -65,11 +65,12 @@ void
 redis_query_open(struct redis_query *query, int64_t limit_ns);
 
 /* Keys and arguments of one script together. */
-#define QUERY_MAX_WORDS 16
+#define QUERY_MAX_WORDS 128
 
 enum redis_query_script {
 	QUERY_STATUS,
 	QUERY_LIST,
+	QUERY_SURVEY,
 	QUERY_BREAK,
 	QUERY_CHECK,
 };

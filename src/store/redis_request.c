@@ -18,14 +18,41 @@ append_acquire(struct link *link, const struct redis_settings *settings,
 	const char *argv[] = {"EVAL", lua_acquire, "5", keys->lock, keys->fence, keys->info,
 	    keys->queue, keys->members, settings->token, ttl, mode, least_fence,
 	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record,
-	    settings->mode, ticket, max_waiters,
-	    request->ancestor != NULL ? request->ancestor : ""};
+	    settings->mode, ticket, max_waiters, request->ancestor != NULL ? request->ancestor : "",
+	    request->under ? "under" : ""};
 
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
 	snprintf(not_after, sizeof not_after, "%" PRId64, not_after_us);
 	snprintf(ticket, sizeof ticket, "%" PRId64, request->ticket);
 	snprintf(max_waiters, sizeof max_waiters, "%" PRId64, settings->max_waiters);
+	link_append(link, sizeof argv / sizeof *argv, argv);
+}
+
+static bool
+is_exclusive(const struct redis_settings *settings)
+{
+	return strcmp(settings->mode, "exclusive") == 0;
+}
+
+bool
+redis_request_is_short(const struct redis_settings *settings, const struct store_request *request)
+{
+	return request->verb == STORE_ACQUIRE && request->confirm && is_exclusive(settings);
+}
+
+static void
+append_confirm(struct link *link, const struct redis_settings *settings,
+    const struct store_request *request)
+{
+	const struct keys *keys = settings->keys;
+	char ttl[24], least_fence[24];
+	const char *argv[] = {"EVAL", lua_confirm, "4", keys->lock, keys->fence, keys->info,
+	    keys->queue, settings->token, ttl, least_fence,
+	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", settings->record};
+
+	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
+	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
 	link_append(link, sizeof argv / sizeof *argv, argv);
 }
 
@@ -41,7 +68,7 @@ append_renew(struct link *link, const struct redis_settings *settings,
 
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
 	snprintf(marker, sizeof marker, "dlock!%s", settings->mode);
-	if (strcmp(settings->mode, "exclusive") == 0)
+	if (is_exclusive(settings))
 		link_append(link, sizeof alone / sizeof *alone, alone);
 	else
 		link_append(link, sizeof member / sizeof *member, member);
@@ -65,6 +92,10 @@ redis_request_append(struct link *link, const struct redis_settings *settings,
 {
 	switch (request->verb) {
 	case STORE_ACQUIRE:
+		if (redis_request_is_short(settings, request)) {
+			append_confirm(link, settings, request);
+			break;
+		}
 		append_acquire(link, settings, request, request->wait ? "wait" : "try",
 		    not_after_us);
 		break;

@@ -11,6 +11,10 @@
 #include "net/link.h"
 #include "store/redis.h"
 
+/* Can a short script do what is asked? Its answer may be that it cannot. */
+bool
+redis_request_is_short(const struct redis_settings *settings, const struct store_request *request);
+
 /* Appends it to what link_flush sends. `not_after_us`, by the server's clock, is when an acquire
  * that comes late shall do nothing. */
 void

@@ -11,208 +11,222 @@
 #include "view/look.h"
 #include "view/picture.h"
 
-/* One lock as it will be printed. What is printed is made at once: sights are large, locks many. */
-struct row {
-	char *name;
-	size_t at, length; /* in text */
-};
+/* Locks of one request: as many as their keys, and QUERY_MAX_WORDS, allow. */
+#define BATCH_MAX (QUERY_MAX_WORDS / 4)
+#define BATCH_BYTES 28000
 
 struct list {
 	const struct view_settings *settings;
 	struct visit visit;
-	struct sight sight; /* of one lock at a time */
-	struct row *rows;
+	char **names; /* that SCAN has found */
 	size_t count, room;
-	char **unseen; /* names of those that have to be asked for one by one */
-	size_t unseen_count, unseen_room;
-	struct text text;
 	char cursor[24]; /* SCAN's; "0" at the end */
+	size_t next;     /* the first of the names that has not been looked at */
+	struct keys keys[BATCH_MAX];
+	struct sight sight; /* of one lock at a time: they are large, and locks many */
+	bool is_long;       /* and there is more of it */
+	int width;
+	struct text text;
 	bool no_memory;
 };
 
-/* The items, with room for one more of `size` bytes; NULL: no memory. */
-static void *
-grow(void *items, size_t count, size_t *room, size_t size)
-{
-	if (count < *room)
-		return items;
-	size_t more = *room == 0 ? 64 : 2 * *room;
-	void *grown = realloc(items, more * size);
-	if (grown != NULL)
-		*room = more;
-	return grown;
-}
+/* -- which there are -------------------------------------------------------------------------- */
 
-/* What was free again when it was looked at is none. */
 static void
-add_row(struct list *list)
+add_name(struct list *list, const char *name)
 {
-	const struct sight *sight = &list->sight;
-	if (sight->state == SIGHT_FREE)
-		return;
-	struct row *rows = grow(list->rows, list->count, &list->room, sizeof *rows);
-	char *name = strdup(sight->name);
-	if (rows != NULL)
-		list->rows = rows;
-	if (rows == NULL || name == NULL) {
-		free(name);
-		list->no_memory = true;
-		return;
+	if (list->count == list->room) {
+		size_t room = list->room == 0 ? 64 : 2 * list->room;
+		char **names = realloc(list->names, room * sizeof *names);
+		list->no_memory = names == NULL;
+		if (names == NULL)
+			return;
+		list->names = names;
+		list->room = room;
 	}
-	struct row *row = &list->rows[list->count++];
-	*row = (struct row){.name = name, .at = list->text.used};
-	if (list->settings->json)
-		picture_add_json(&list->text, sight, NULL);
+	list->names[list->count] = strdup(name);
+	if (list->names[list->count] != NULL)
+		list->count++;
 	else
-		picture_add_row(&list->text, sight);
-	row->length = list->text.used - row->at;
-	list->no_memory = list->text.failed;
-}
-
-/* To be asked for by its own. */
-static void
-put_off(struct list *list, const char *name)
-{
-	char **unseen = grow(list->unseen, list->unseen_count, &list->unseen_room, sizeof *unseen);
-	char *copy = strdup(name);
-	if (unseen != NULL)
-		list->unseen = unseen;
-	if (unseen == NULL || copy == NULL) {
-		free(copy);
 		list->no_memory = true;
-		return;
-	}
-	list->unseen[list->unseen_count++] = copy;
 }
 
-/* NULL: this key is no lock's. */
-static const char *
-name_of(const struct list *list, const struct slice *key, char copy[KEY_SIZE])
+/* A key that is no lock's is passed over. */
+static void
+take_key(struct list *list, const struct slice *key)
 {
 	static struct keys keys;
+	char copy[KEY_SIZE];
 	const char *prefix = list->settings->prefix;
 	size_t length = (size_t)(key->end - key->at), skip = strlen(prefix);
 	struct problem ignored;
 	if (length >= KEY_SIZE || length <= skip || memchr(key->at, '\0', length) != NULL ||
 	    memcmp(key->at, prefix, skip) != 0)
-		return NULL;
-	memcpy(copy, key->at, length);
-	copy[length] = '\0';
-	return keys_make(&keys, prefix, copy + skip, &ignored) ? copy + skip : NULL;
-}
-
-/* One lock of a page. */
-static bool
-take_lock(struct list *list, struct slice *locks, int64_t now_us)
-{
-	struct sight *sight = &list->sight;
-	struct slice key;
-	char copy[KEY_SIZE];
-	bool left_out;
-	if (!slice_take(locks, &key))
-		return false;
-	const char *name = name_of(list, &key, copy);
-	sight_begin(sight, name != NULL ? name : "", name != NULL ? copy : "");
-	if (!sight_add_listed(sight, locks, now_us, &left_out))
-		return false;
-	if (name == NULL)
-		return true;
-	bool is_whole = sight->next[0] == '\0' || !list->settings->json;
-	if (left_out || !is_whole)
-		put_off(list, name);
-	else
-		add_row(list);
-	return !list->no_memory;
+		return;
+	slice_copy(key, copy, sizeof copy);
+	if (keys_make(&keys, prefix, copy + skip, &ignored))
+		add_name(list, copy + skip);
 }
 
 static bool
-take_page(void *context, const struct reply *reply)
+take_keys(void *context, const struct reply *reply)
 {
 	struct list *list = context;
-	int64_t now_us;
-	if (reply->kind != REPLY_ARRAY || reply->count != 3)
+	struct slice key;
+	if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
+	    reply->items[0]->kind != REPLY_STRING || reply->items[1]->kind != REPLY_STRING)
 		return false;
-	for (size_t i = 0; i < 3; i++) {
-		if (reply->items[i]->kind != REPLY_STRING)
-			return false;
-	}
-	const struct reply *cursor = reply->items[1], *locks = reply->items[2];
-	struct slice now = slice_of_reply(reply->items[0]);
-	if (!sight_read_clock(&now, &now_us) || cursor->length == 0 ||
-	    strspn(cursor->text, "0123456789") != cursor->length ||
-	    cursor->length >= sizeof list->cursor)
+	const struct reply *cursor = reply->items[0];
+	if (cursor->length == 0 || cursor->length >= sizeof list->cursor ||
+	    strspn(cursor->text, "0123456789") != cursor->length)
 		return false;
 	strcpy(list->cursor, cursor->text);
-	struct slice rest = slice_of_reply(locks);
-	while (rest.at != rest.end) {
-		if (!take_lock(list, &rest, now_us))
+	struct slice keys = slice_of_reply(reply->items[1]);
+	while (keys.at != keys.end && !list->no_memory) {
+		if (!slice_take(&keys, &key))
 			return false;
+		take_key(list, &key);
 	}
 	return true;
 }
 
-/* All locks of one server. */
+static int
+compare_names(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* In their order, and those that SCAN has found twice once. */
+static void
+arrange(struct list *list)
+{
+	size_t kept = 0;
+	if (list->count > 0)
+		qsort(list->names, list->count, sizeof *list->names, compare_names);
+	for (size_t i = 0; i < list->count; i++) {
+		if (kept > 0 && strcmp(list->names[i], list->names[kept - 1]) == 0) {
+			free(list->names[i]);
+			continue;
+		}
+		list->names[kept++] = list->names[i];
+		if (picture_width(list->names[i]) > list->width)
+			list->width = picture_width(list->names[i]);
+	}
+	list->count = kept;
+}
+
+/* The names of all locks of one server. */
 static bool
-scan(struct list *list, const char *pattern)
+find(struct list *list, const char *pattern)
 {
 	const struct question question = {QUERY_LIST, 0, 2, {list->cursor, pattern}};
 	strcpy(list->cursor, "0");
 	do {
-		if (!visit_ask(&list->visit, &question, take_page, list))
+		if (!visit_ask(&list->visit, &question, take_keys, list) || list->no_memory)
 			return false;
 	} while (strcmp(list->cursor, "0") != 0);
-	for (size_t i = 0; i < list->unseen_count; i++) {
-		if (!look_at(&list->visit, list->unseen[i], &list->sight))
-			return false;
-		add_row(list);
-	}
-	return !list->no_memory;
+	arrange(list);
+	return true;
 }
 
-static int
-compare_rows(const void *one, const void *other)
-{
-	const struct row *first = one, *second = other;
-	return strcmp(first->name, second->name);
-}
+/* -- what they are ---------------------------------------------------------------------------- */
 
-/* In the order of names, and those that SCAN has shown twice once. */
+/* What was free again when it was looked at is none. */
 static void
-arrange(struct list *list, struct text *out)
+show(struct list *list)
 {
-	bool json = list->settings->json;
-	size_t shown = 0;
-	int width = 0;
-	if (list->count > 0)
-		qsort(list->rows, list->count, sizeof *list->rows, compare_rows);
-	for (size_t i = 0; i < list->count; i++) {
-		if (picture_width(list->rows[i].name) > width)
-			width = picture_width(list->rows[i].name);
+	const struct sight *sight = &list->sight;
+	bool first = list->text.used == 0;
+	if (sight->state == SIGHT_FREE)
+		return;
+	if (list->settings->json) {
+		text_add(&list->text, first ? "[" : ",\n", first ? 1 : 2);
+		picture_add_json(&list->text, sight, NULL);
+	} else {
+		picture_add_name(&list->text, sight->name, list->width);
+		picture_add_row(&list->text, sight);
 	}
-	for (size_t i = 0; i < list->count; i++) {
-		const struct row *row = &list->rows[i];
-		if (i > 0 && strcmp(row->name, list->rows[i - 1].name) == 0)
-			continue;
-		if (json)
-			text_add(out, shown == 0 ? "[" : ",\n", shown == 0 ? 1 : 2);
-		else
-			picture_add_name(out, row->name, width);
-		text_add(out, list->text.bytes + row->at, row->length);
-		shown++;
+	list->no_memory = list->text.failed;
+}
+
+/* Locks from the next one on. Where one does not fit into its part of the answer, and all of it is
+ * wanted, the rest is left for later. */
+static bool
+take_locks(void *context, const struct reply *reply)
+{
+	struct list *list = context;
+	int64_t now_us;
+	if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
+	    reply->items[0]->kind != REPLY_STRING || reply->items[1]->kind != REPLY_STRING)
+		return false;
+	struct slice now = slice_of_reply(reply->items[0]);
+	struct slice locks = slice_of_reply(reply->items[1]);
+	if (!sight_read_clock(&now, &now_us) || locks.at == locks.end)
+		return false;
+	for (size_t i = 0; locks.at != locks.end; i++) {
+		if (i == BATCH_MAX || list->next == list->count)
+			return false;
+		sight_begin(&list->sight, list->names[list->next], list->keys[i].lock);
+		if (!sight_add_surveyed(&list->sight, &locks, now_us))
+			return false;
+		list->is_long = list->settings->json && list->sight.next[0] != '\0';
+		if (list->is_long)
+			return true;
+		show(list);
+		list->next++;
 	}
-	if (json)
-		text_add(out, shown == 0 ? "[]\n" : "]\n", shown == 0 ? 3 : 2);
+	return true;
+}
+
+/* The next locks. */
+static bool
+survey(struct list *list)
+{
+	struct question question = {.script = QUERY_SURVEY};
+	size_t bytes = 0;
+	for (size_t i = 0; i < BATCH_MAX && list->next + i < list->count; i++) {
+		struct keys *keys = &list->keys[i];
+		const char *const words[] = {keys->lock, keys->info, keys->queue, keys->members};
+		if (!keys_make(keys, list->settings->prefix, list->names[list->next + i],
+			&list->visit.problem))
+			return false;
+		for (size_t k = 0; k < 4; k++)
+			bytes += strlen(words[k]) + 16;
+		if (bytes > BATCH_BYTES && i > 0)
+			break;
+		memcpy(question.words + question.key_count, words, sizeof words);
+		question.key_count += 4;
+	}
+	question.word_count = question.key_count;
+	list->is_long = false;
+	if (!visit_ask(&list->visit, &question, take_locks, list))
+		return false;
+	if (!list->is_long)
+		return true;
+	if (!look_at(&list->visit, list->names[list->next++], &list->sight))
+		return false;
+	show(list);
+	return true;
+}
+
+static bool
+make_list(struct list *list, const char *pattern)
+{
+	if (!find(list, pattern))
+		return false;
+	while (list->next < list->count) {
+		if (!survey(list) || list->no_memory)
+			return false;
+	}
+	return true;
 }
 
 static void
 free_list(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		free(list->rows[i].name);
-	for (size_t i = 0; i < list->unseen_count; i++)
-		free(list->unseen[i]);
-	free(list->rows);
-	free(list->unseen);
+		free(list->names[i]);
+	free(list->names);
 	text_free(&list->text);
 	sight_free(&list->sight);
 }
@@ -222,25 +236,25 @@ view_list(const struct view_settings *settings, const char *glob)
 {
 	static struct list list;
 	char pattern[GLOB_PATTERN_SIZE];
-	struct text out = {.bytes = NULL};
-	int status = 0;
+	int status;
 	if (!glob_make_pattern(pattern, settings->prefix, glob)) {
 		message_error("--list: GLOB must have at most %d bytes, and the prefix %d",
 		    GLOB_MAX_BYTES, PREFIX_MAX_BYTES);
 		return EXIT_USAGE;
 	}
 	list.settings = settings;
-	bool is_complete = visit_begin(&list.visit, settings) && scan(&list, pattern);
+	bool is_complete = visit_begin(&list.visit, settings) && make_list(&list, pattern);
 	if (list.no_memory || list.sight.no_memory)
 		problem_set_errno(&list.visit.problem, NULL, ENOMEM);
-	if (!is_complete)
-		status = visit_explain(&list.visit, "list the locks");
 	visit_end(&list.visit);
-	if (status == 0) {
-		arrange(&list, &out);
-		status = visit_print(settings, &out);
+	if (is_complete) {
+		if (settings->json)
+			text_add(&list.text, list.text.used == 0 ? "[]\n" : "]\n",
+			    list.text.used == 0 ? 3 : 2);
+		status = visit_print(settings, &list.text);
+	} else {
+		status = visit_explain(&list.visit, "list the locks");
 	}
-	text_free(&out);
 	free_list(&list);
 	return status;
 }

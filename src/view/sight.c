@@ -309,7 +309,7 @@ sight_add_page(struct sight *sight, const struct reply *reply)
 }
 
 bool
-sight_add_listed(struct sight *sight, struct slice *locks, int64_t now_us, bool *left_out)
+sight_add_surveyed(struct sight *sight, struct slice *locks, int64_t now_us)
 {
 	struct slice parts[7];
 	for (size_t i = 0; i < 7; i++) {
@@ -317,8 +317,7 @@ sight_add_listed(struct sight *sight, struct slice *locks, int64_t now_us, bool 
 			return false;
 	}
 	sight->now_us = now_us;
-	*left_out = parts[0].at == parts[0].end;
-	return *left_out || add_description(sight, parts);
+	return add_description(sight, parts);
 }
 
 static bool

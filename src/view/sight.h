@@ -85,10 +85,9 @@ sight_free(struct sight *sight);
 bool
 sight_add_page(struct sight *sight, const struct reply *reply);
 
-/* The first page of one lock of list.lua's, behind its key. *left_out: the server had no room for
- * it. False: as above. */
+/* The first page of one lock of survey.lua's. False: as above. */
 bool
-sight_add_listed(struct sight *sight, struct slice *locks, int64_t now_us, bool *left_out);
+sight_add_surveyed(struct sight *sight, struct slice *locks, int64_t now_us);
 
 /* What break.lua has done. */
 enum sight_result {

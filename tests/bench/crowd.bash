@@ -181,13 +181,18 @@ count_scripts() {
 		"$(awk -v scripts="$scripts" -v count="$count" 'BEGIN { printf "%.3f", scripts / (count + 1) }')"
 }
 
-measure_crowd() {
+# has_room OPTION WHAT: the server raises its own soft limit as far as it may.
+has_room() {
 	local room
+	room=$(ulimit "$1")
+	[ "$room" = unlimited ] || [ "$room" -ge $((waiters + 200)) ] ||
+		fail "$waiters waiters need a higher limit on $2 (ulimit $1) than $room"
+}
+
+measure_crowd() {
 	[[ " ${chosen[*]} " = *' dlock-tcp '* ]] || return
-	room=$(ulimit -u)
-	if [ "$room" != unlimited ] && [ "$room" -lt $((waiters + 200)) ]; then
-		fail "$waiters waiters need a higher limit on processes (ulimit -u) than $room"
-	fi
+	has_room -u processes
+	has_room -Hn 'open files'
 	record figure waiters "$waiters"
 	gather bench-crowd "$waiters"
 	watch_crowd

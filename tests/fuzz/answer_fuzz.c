@@ -64,6 +64,9 @@ check_answer(const struct reply *reply, enum store_verb verb)
 	FUZZ_CHECK(server_us >= 0 && server_us < INT64_C(1) << 53);
 	if (reply->kind == REPLY_ERROR)
 		FUZZ_CHECK(answer.outcome == OUTCOME_REFUSED || answer.outcome == OUTCOME_DENIED);
+	FUZZ_CHECK(!answer.for_good ||
+	    (answer.outcome == OUTCOME_REFUSED && verb == STORE_ACQUIRE && array &&
+		is_text(reply->items[0], "SLOTS") && reply->count == 4));
 	if (answer.outcome != OUTCOME_OK && answer.outcome != OUTCOME_LOST &&
 	    answer.outcome != OUTCOME_HELD) {
 		FUZZ_CHECK(answer.problem.text[0] != '\0');

@@ -147,7 +147,7 @@ common_teardown() {
 	for pid in $(marked_pids); do
 		[ "$pid" = "${REDIS_PID:-}" ] || kill -KILL "$pid" 2>/dev/null || true
 	done
-	[ -z "${REDIS_OF_TEST:-}" ] || stop_redis
+	[ -z "${REDIS_OF_TEST:-}" ] || stop_redis || status=1
 	cd / || true
 	return "$status"
 }

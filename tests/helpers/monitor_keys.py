@@ -2,14 +2,14 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
 """monitor_keys.py PREFIX <MONITOR: every command of a script in there touches a key that the script was
-given and nothing else, and what it was given are one lock's key and siblings. Prints how many scripts
-and commands that were, and each command once; status 1 at the first that is not so."""
+given and nothing else, and what it was given are locks' keys and siblings. Prints how many scripts and
+commands that were, and each command once; status 1 at the first that is not so."""
 
 import re
 import sys
 
 WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
-KEYLESS = {"time", "pubsub"}
+KEYLESS = {"time", "pubsub", "scan"}
 SIBLING = re.compile(r"(?:fence|info|queue|members)")
 
 prefix = sys.argv[1]
@@ -35,10 +35,13 @@ for line in sys.stdin:
             count = int(words[2])
             declared = words[3 : 3 + count]
             scripts += 1
-            if not declared or not declared[0].startswith(prefix):
+            if not all(key.startswith(prefix) for key in declared):
                 fail("a key without the prefix")
-            if not all(is_sibling(key, declared[0]) for key in declared[1:]):
-                fail("keys that are no siblings")
+            # One lock's, or several locks' to look at.
+            locks = [key for key in declared if "#" not in key]
+            for key in declared:
+                if key not in locks and not any(is_sibling(key, lock) for lock in locks):
+                    fail("a key that is no sibling of another")
         elif command in ("eval", "evalsha"):
             declared = None  # not dlock's
         continue

@@ -126,9 +126,39 @@ redis_ended() {
 	gone "$REDIS_PID" || [ "$(start_time_of "$REDIS_PID")" != "$REDIS_SINCE" ]
 }
 
-# stop_redis: end the server, also a stopped one, and remove its directory.
+# everlasting_keys: the keys that a dlock has left without an expiry, in any database: not the numbers of
+# --fence counter, and nothing at a key but what dlock writes there.
+everlasting_keys() {
+	timeout 2 redis-cli -s "$REDIS_SOCK" --raw EVAL "
+		local out = {}
+		for db = 0, 15 do
+			redis.call('SELECT', db)
+			for _, key in ipairs(redis.call('KEYS', '*')) do
+				local kind = redis.call('TYPE', key).ok
+				local value = kind == 'string' and redis.call('GET', key) or ''
+				local is_fence = string.find(key, '#fence', 1, true)
+				local ours = is_fence and string.find(value, '^%d+$') and #value >= 16
+					or not is_fence and (string.find(value, '^%x+%-%x+%-%x+%-%x+%-%x+$') or
+					string.find(value, '^dlock!')) or kind ~= 'string' and string.find(key, '#')
+				if redis.call('PTTL', key) == -1 and ours then
+					out[#out + 1] = key .. ' (' .. kind .. ') ' .. value
+				end
+			end
+		end
+		return out" 0 2>/dev/null | grep -vE '^([A-Z]+ .*)?$' # a test may have made a server that refuses
+}
+
+# stop_redis: end the server, also a stopped one, and remove its directory. With CHECK_ACL=1 it also
+# fails when a key was left that never expires.
 stop_redis() {
+	local left=
 	[ -n "${REDIS_PID:-}" ] || return 0
+	[ -z "${CHECK_ACL:-}" ] || left=$(everlasting_keys) || true
+	end_redis
+	[ -z "$left" ] || { echo "keys that never expire: $left" >&2; return 1; }
+}
+
+end_redis() {
 	# Pids are soon used again on a machine where storms of forks are tested.
 	if [ "$(start_time_of "$REDIS_PID")" = "$REDIS_SINCE" ]; then
 		kill -TERM "$REDIS_PID" 2>/dev/null || true

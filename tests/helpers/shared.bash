@@ -61,6 +61,17 @@ enter() {
 	wait_until 5s is_in "$1"
 }
 
+# begin_all N PREFIX OPTION...: PREFIX0 and so on are in line, in any order.
+begin_all() {
+	local i n=$1 prefix=$2 before
+	shift 2
+	before=$(waiting)
+	for ((i = 0; i < n; i++)); do
+		begin "$prefix$i" "$@"
+	done
+	wait_until 5s waiting_are $((before + n))
+}
+
 queue() {
 	local before
 	before=$(waiting)
@@ -186,9 +197,9 @@ scored_slot_of() {
 		awk '{ sub(/^[^.]*/, ""); printf "%d\n", ("0" $0) * 1024 + 0.5 }'
 }
 
-# renewed_twice ID EXPIRY: its lease ends 1.5 s later than that. For wait_until.
-renewed_twice() {
-	[ "$(expiry_of "$(token_of "$1")")" -ge $(($2 + 1500)) ]
+# renewed ID EXPIRY: its lease ends 0.6 s later than that: two renewals with a TTL of 1 s. For wait_until.
+renewed() {
+	[ "$(expiry_of "$(token_of "$1")")" -ge $(($2 + 600)) ]
 }
 
 server_ms() {
@@ -202,7 +213,7 @@ no_trace() {
 
 # watch_expiries, stop_watching: between them no script or command ever left a key without expiry.
 watch_expiries() {
-	start redis-cli -s "$REDIS_SOCK" --raw -r -1 -i 0.001 EVAL "-- the watcher
+	start redis-cli -s "$REDIS_SOCK" --raw -r -1 -i 0.004 EVAL "-- the watcher
 		for _, key in ipairs(redis.call('KEYS', '*')) do
 			if redis.call('PTTL', key) == -1 then return key end
 		end

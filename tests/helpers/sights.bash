@@ -26,6 +26,9 @@ make_waiters() {
 			redis.call('HSET', KEYS[2], 'w' .. i, 'host=h' .. i .. '\npid=' .. i ..
 				'\nuser=u\ncommand=c\nmode=exclusive\nsince=' .. string.format('%.0f', now - 60000000) ..
 				'\nseen=' .. string.format('%.0f', now + 600000000) .. '\npush=0\n')
+		end
+		for _, key in ipairs(KEYS) do
+			redis.call('PEXPIRE', key, 600000)
 		end" 2 "$(queue_key_of "$1")" "$(info_key_of "$1")" "$2" >/dev/null
 }
 
@@ -42,7 +45,9 @@ make_members() {
 			redis.call('HSET', KEYS[3], 'm' .. i, 'host=h' .. i .. '\npid=' .. (i + 1) ..
 				'\nuser=u\ncommand=c\nmode=' .. string.sub(ARGV[1], 7) .. '\nsince=' ..
 				string.format('%.0f', now - 60000000) .. '\nfence=' .. (i + 1) .. '\n')
-		end" 3 "$(key_of "$1")" "$(members_key_of "$1")" "$(info_key_of "$1")" "$2" "$3" >/dev/null
+		end
+		redis.call('PEXPIRE', KEYS[2], 180000)
+		redis.call('PEXPIRE', KEYS[3], 600000)" 3 "$(key_of "$1")" "$(members_key_of "$1")" "$(info_key_of "$1")" "$2" "$3" >/dev/null
 }
 
 shown() {

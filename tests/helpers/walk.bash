@@ -84,7 +84,7 @@ put_flaw() {
 went_everywhere() {
 	local what count
 	for what in GRANTED OWNED BUSY FREE FULL SLOTS LATE hand-on first-now {asked,served}-{exclusive,shared,slots} \
-		try wait touch renew release leave vanish cut stop ghost broken foreign flushall del; do
+		try wait touch renew release leave vanish cut stop ghost break foreign flushall del; do
 		count=$(grep -oE "(^| )$what=[0-9]+" <<<"$output" | cut -d = -f 2)
 		[ "${count:-0}" -ge 20 ] || fail "only ${count:-0} times: $what"
 	done

@@ -53,25 +53,29 @@ contend_mixed() {
 		*) how="--slots $mode" ;;
 		esac
 		status=0
-		"$DLOCK" -q $how "$@" job bash -c "$OVERLAP" "$mode" "0.0$((RANDOM % 10))" 2>>"$DLOCK_LOG" || status=$?
+		"$DLOCK" -q $how "$@" job bash -c "$OVERLAP" "$mode" "0.${HOLD:-0}$((RANDOM % 10))" 2>>"$DLOCK_LOG" || status=$?
 		echo "$mode $status" >>statuses
 	done
 }
 
-# A kill -9 of OUTER and RUNNER of some dlock, again and again, until END.
+# kill_somebody END: a kill -9 of OUTER and RUNNER of some contender's dlock, or of one that waits,
+# again and again.
 kill_somebody() {
 	local outer runner
 	while [ "$(now_ms)" -lt "$1" ]; do
-		for runner in $(marked_dlocks | shuf); do
-			[ "$(comm_of "$runner")" = dlock-run ] || continue
-			outer=$(ps -o ppid= -p "$runner" | tr -d ' ')
-			[ "$(comm_of "${outer:-1}")" = dlock ] || continue
-			kill -STOP "$outer" "$runner" 2>/dev/null
-			kill -KILL "$outer" "$runner" 2>/dev/null
-			echo killed >>kills
-			break
-		done
-		sleep "0.$((RANDOM % 5))"
+		outer=$(children_of "${pids[RANDOM % ${#pids[@]}]}")
+		[ "$(comm_of "${outer:-1}")" = dlock ] || continue
+		if runner=$(runner_of "$outer"); then
+			kill -STOP "$outer" "$runner" 2>/dev/null || continue
+			kill -KILL "$outer" "$runner" 2>/dev/null || continue
+			echo holder >>kills
+		elif ((RANDOM % 40 == 0)); then
+			kill -KILL "$outer" 2>/dev/null || continue
+			echo waiter >>kills
+		else
+			continue
+		fi
+		sleep "0.$((RANDOM % 4))"
 	done
 }
 
@@ -113,12 +117,14 @@ report_contention() {
 	local end
 	end=$(($(now_ms) + 60000))
 	MEANWHILE=(kill_somebody "$end")
+	HOLD=3 # long enough to be met
 	watch_expiries
 	contend_all "$end" -t 1s -k 100ms
 	stop_watching
 	report_contention
-	[ "$(wc -l <kills)" -gt 20 ]
-	[ "$(wc -l <ran)" -gt 100 ]
+	[ "$(grep -c holder kills)" -gt 20 ]
+	[ "$(grep -c waiter kills)" -gt 2 ]
+	[ "$(wc -l <ran)" -gt 60 ]
 	# 137: killed.
 	run grep -v -e ' 0$' -e ' 137$' statuses
 	assert_output ''
@@ -203,5 +209,75 @@ report_contention() {
 		mv "$i" ran
 		assert_compatible "$(wc -l <ran)"
 	done
+	no_trace
+}
+
+@test "a stopped waiter costs one claim, shared or slots, and has its turn when it goes on" {
+	local how
+	for how in -s '--slots 1'; do
+		enter w
+		queue a $how
+		queue x
+		kill -STOP "${OUTERS[a]}"
+		wait_until 1s state_is T "${OUTERS[a]}"
+		leave w
+		wait_until 8s is_in x
+		is_out a
+		kill -CONT "${OUTERS[a]}"
+		sleep 0.3
+		# Granted once, and yet it has not got it.
+		is_out a
+		undisturbed x
+		leave x
+		wait_until 3s is_in a
+		leave a
+		no_trace
+	done
+}
+
+@test "a member whose RUNNER is stopped again and again: its tree is dead before its place is given (R25)" {
+	local pid boot real began
+	start_witnessed --slots 1 --ttl 2s job
+	queue b --slots 1
+	settle_member
+	event
+	start stop_again_and_again "$RUNNER"
+	wait_until 1s state_is T "$RUNNER"
+	wait_until 6s is_in b
+	began=$(stat -c %.9Y in.b)
+	for pid in "${WITNESSES[@]}"; do
+		read -r boot real < <(last_stamps "$pid")
+		[ "$boot" -ge "$EVENT_NS" ] || fail "$pid was dead before"
+		[ "$real" -lt "${began/./}" ] || fail "$pid lived when b began"
+	done
+	gone "${WITNESSES[@]}"
+	leave b
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	no_trace
+}
+
+# A renewal has just been confirmed.
+settle_member() {
+	wait_until 5s confirmed_more_than "$(confirmed_count)"
+}
+
+# Ends when PID is gone, or after ten seconds.
+stop_again_and_again() {
+	local end=$((SECONDS + 10))
+	while alive "$1" && [ "$SECONDS" -lt "$end" ]; do
+		kill -STOP "$1" "$1" "$1" "$1" 2>/dev/null || true
+	done
+}
+@test "a writer that was killed at the head of the line: those behind it that share notice by themselves" {
+	enter a -s
+	queue w
+	queue b -s
+	queue c -s
+	kill -KILL "${OUTERS[w]}"
+	wait_until 20s all_in b c
+	leave a
+	leave b
+	leave c
 	no_trace
 }

@@ -31,6 +31,8 @@ name_request(char name[32], const char *data, size_t len)
 		return;
 	if (memmem(data, len, "GRANTED", 7) != NULL)
 		strcpy(name, "ACQUIRE");
+	else if (memmem(data, len, "UNUSUAL", 7) != NULL)
+		strcpy(name, "CONFIRM");
 	else if (memmem(data, len, "hand_on", 7) != NULL)
 		strcpy(name, "RELEASE");
 	else if (memmem(data, len, "PEXPIRE", 7) != NULL)

@@ -26,25 +26,23 @@ name_command(const struct peer_command *command, char *name, size_t size)
 {
 	const char *what = command->count > 1 ? command->words[1] : "";
 	if (is(command, "EVAL"))
-		what = command->count == 19 ? command->words[10]
+		what = command->count == 20 ? command->words[10]
 		    : command->count == 10  ? "release"
 					    : "renew";
 	else if (strcmp(what, OWN) == 0)
 		what = "own";
-	else if (strcmp(what, INVALIDATE) == 0)
-		what = "invalidate";
 	snprintf(name, size, "%.40s%s%.40s", command->words[0], *what ? " " : "", what);
 }
 
 static const char *
-say_subscription(const char *kind, const char *channel, bool own)
+say_subscription(const char *kind, const char *channel)
 {
 	static char answers[2][200];
 	static int which;
 	char *answer = answers[which++ % 2];
-	*(own ? &line_bench.own : &line_bench.invalidate) = strcmp(kind, "subscribe") == 0;
+	line_bench.own = strcmp(kind, "subscribe") == 0;
 	snprintf(answer, sizeof answers[0], "*3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:%d\r\n",
-	    strlen(kind), kind, strlen(channel), channel, line_bench.own + line_bench.invalidate);
+	    strlen(kind), kind, strlen(channel), channel, line_bench.own);
 	return answer;
 }
 
@@ -59,24 +57,21 @@ say_exec(void)
 		return "-ERR EXEC without MULTI\r\n";
 	if (it->dirty)
 		return "-EXECABORT Transaction discarded because of previous errors.\r\n";
-	const char *first = say_subscription("subscribe", OWN, true);
-	const char *second =
-	    it->queued == 2 ? say_subscription("subscribe", INVALIDATE, false) : "";
-	snprintf(answer, sizeof answer, "*%d\r\n%s%s%s", it->queued + 1, first, second, it->eval);
+	const char *first = say_subscription("subscribe", OWN);
+	snprintf(answer, sizeof answer, "*%d\r\n%s%s", it->queued + 1, first, it->eval);
 	return answer;
 }
 
 static const char *
-answer_subscriber(const struct peer_command *command, const char *name)
+answer_subscriber(const struct peer_command *command)
 {
-	bool own = strstr(name, " own") != NULL;
 	struct line_bench *it = &line_bench;
 	if (is(command, "SUBSCRIBE") && it->queues) {
 		it->queued++;
 		return "+QUEUED\r\n";
 	}
 	return say_subscription(is(command, "SUBSCRIBE") ? "subscribe" : "unsubscribe",
-	    command->words[1], own);
+	    command->words[1]);
 }
 
 static const char *
@@ -85,8 +80,8 @@ answer_as_redis(struct peer *peer, const struct peer_command *command, const cha
 	static char refusal[300];
 	struct line_bench *it = &line_bench;
 	if (is(command, "SUBSCRIBE") || is(command, "UNSUBSCRIBE"))
-		return answer_subscriber(command, name);
-	if (it->own || it->invalidate) {
+		return answer_subscriber(command);
+	if (it->own) {
 		snprintf(refusal, sizeof refusal, NOT_SUBSCRIBED, command->words[0]);
 		it->dirty = true;
 		return refusal;
@@ -103,8 +98,8 @@ answer_as_redis(struct peer *peer, const struct peer_command *command, const cha
 		return ":7\r\n";
 	if (strcmp(name, "CLIENT TRACKING") == 0 || strcmp(name, "CLIENT CACHING") == 0)
 		return "+OK\r\n";
-	if (is(command, "GET"))
-		return "$-1\r\n";
+	if (is(command, "EXISTS"))
+		return ":1\r\n";
 	const char *answer = bench_answer_command(peer, command);
 	if (!is(command, "EVAL") || !it->queues)
 		return answer;
@@ -119,7 +114,7 @@ answer_line(struct peer *peer, const struct peer_command *command)
 	char name[100];
 	if (it->connection != peer->connections) {
 		it->connection = peer->connections;
-		it->queues = it->own = it->invalidate = false;
+		it->queues = it->own = false;
 	}
 	name_command(command, name, sizeof name);
 	size_t length = strlen(it->log);

@@ -31,9 +31,9 @@ struct line_bench {
 	/* Of the connection. */
 	int connection;
 	bool queues, dirty;
-	int queued;           /* SUBSCRIBEs */
-	bool own, invalidate; /* is subscribed to */
-	const char *eval;     /* what the EVAL in the transaction will say */
+	int queued;       /* SUBSCRIBEs */
+	bool own;         /* is subscribed to */
+	const char *eval; /* what the EVAL in the transaction will say */
 };
 
 extern struct line_bench line_bench;

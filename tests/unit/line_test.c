@@ -9,8 +9,7 @@
 #include "tap.h"
 
 #define JOIN "MULTI, SUBSCRIBE own, EVAL wait, EXEC"
-#define TRACKING "CLIENT TRACKING, CLIENT CACHING, GET lock:job, "
-#define JOIN_AND_FOLLOW "MULTI, SUBSCRIBE own, SUBSCRIBE invalidate, EVAL wait, EXEC"
+#define TRACKING "CLIENT TRACKING, CLIENT CACHING, EXISTS lock:job, "
 #define UNKNOWN_COMMAND "-ERR unknown command\r\n"
 #define NOPERM "-NOPERM this user has no permissions to run the command\r\n"
 
@@ -42,17 +41,15 @@ test_pipelines(void)
 
 	tap_case("the first in line has the key followed, as the server numbered the connection");
 	bench.follow = true;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN_AND_FOLLOW);
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
 	check_place(1, true, true);
 	CHECK_HAS(bench.peer.log, "CLIENT TRACKING ON REDIRECT 7 OPTIN NOLOOP; CLIENT CACHING YES");
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD,
-	    "UNSUBSCRIBE own, UNSUBSCRIBE invalidate, " TRACKING JOIN_AND_FOLLOW);
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
 	check_place(1, true, true);
 
-	tap_case("not any more: neither is listened to, and then only the one");
+	tap_case("and not any more");
 	bench.follow = false;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD,
-	    "UNSUBSCRIBE own, UNSUBSCRIBE invalidate, " JOIN);
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
 	check_place(1, true, false);
 	bench.eval = GRANTED;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_OK, "UNSUBSCRIBE own, " JOIN);
@@ -86,7 +83,7 @@ test_reconnect(void)
 	line_bench_begin();
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
 	bench.follow = true;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN_AND_FOLLOW);
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
 	peer_hang_up(&bench.peer);
 	CHECK(peer_run_until(&bench.loop, &bench.disturbed, LIMIT_MS));
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
@@ -193,33 +190,19 @@ test_no_tracking(void)
 		bench_end();
 	}
 
-	static const char *const names[] = {"CLIENT TRACKING", "CLIENT CACHING", "GET lock:job"};
+	static const char *const names[] = {"CLIENT TRACKING", "CLIENT CACHING", "EXISTS lock:job"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		tap_case("%s is refused: told all the same, and it is not tried again", names[i]);
 		line_bench_begin();
 		line_bench_say(names[i], i == 0 ? UNKNOWN_COMMAND : NOPERM);
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
 		bench.follow = true;
-		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD,
-		    "UNSUBSCRIBE own, " TRACKING JOIN_AND_FOLLOW);
+		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
 		check_place(1, true, false);
-		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD,
-		    "UNSUBSCRIBE own, UNSUBSCRIBE invalidate, " JOIN);
+		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
 		check_place(1, true, false);
 		bench_end();
 	}
-
-	tap_case("changes may not be listened to: sent again without, once");
-	line_bench_begin();
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	line_bench_say("SUBSCRIBE invalidate", NOPERM);
-	bench.follow = true;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD,
-	    "UNSUBSCRIBE own, " TRACKING JOIN_AND_FOLLOW ", " JOIN);
-	check_place(1, true, false);
-	CHECK_INT(bench.answers, 2);
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
-	bench_end();
 }
 
 /* -- what is not to be had now ---------------------------------------------------------------- */
@@ -250,7 +233,8 @@ test_not_now(void)
 		bench_end();
 	}
 
-	static const char *const niceties[] = {"CLIENT TRACKING", "CLIENT CACHING", "GET lock:job"};
+	static const char *const niceties[] = {"CLIENT TRACKING", "CLIENT CACHING",
+	    "EXISTS lock:job"};
 	for (size_t i = 0; i < COUNT_OF(niceties); i++) {
 		tap_case("BUSY to %s: followed the next time", niceties[i]);
 		line_bench_begin();

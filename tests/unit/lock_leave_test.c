@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* lock/: undoing an acquire of which nobody knows whether it was executed. */
+/* lock/: undoing an acquire of which nobody knows whether it was executed; leaving the line. */
 #include "lock_bench.h"
 #include "tap.h"
 
@@ -230,11 +230,149 @@ test_ghost(void)
 	}
 }
 
+/* -- the line --------------------------------------------------------------------------------- */
+
+static void
+wait_at(int64_t rank, bool told, int64_t wait_ns)
+{
+	bench_acquire(&bench, 30 * S, wait_ns);
+	bench_answer_place(&bench, 20 * S, (struct place){.rank = rank, .ticket = 7, .told = told});
+}
+
+static void
+check_left(enum outcome failure, int releases)
+{
+	CHECK_INT(bench.lock.state, LOCK_FAILED);
+	CHECK_INT(bench.lock.failure, failure);
+	CHECK_INT(bench.store.started[STORE_RELEASE], releases);
+	CHECK_INT(bench.store.overlaps, 0);
+}
+
+static void
+test_line(void)
+{
+	static const struct {
+		const char *what;
+		int64_t rank;
+		bool told;
+	} rows[] = {{"first", 0, true}, {"far behind", 70, true}, {"not told", 2, false}};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("%s in line: who gives up leaves it, whatever that is answered",
+		    rows[i].what);
+		for (int answer = OUTCOME_OK; answer <= OUTCOME_UNKNOWN; answer++) {
+			wait_at(rows[i].rank, rows[i].told, WAIT_FOR_EVER);
+			bench_pass(&bench, 10 * MS);
+			lock_give_up(&bench.lock, bench.now);
+			CHECK(bench_is_asked(&bench, STORE_RELEASE));
+			CHECK_INT(bench.lock.state, LOCK_LEAVING);
+			bench_answer(&bench, (enum outcome)answer);
+			bench_pass(&bench, 80 * MS);
+			CHECK_INT(bench.lock.state, LOCK_FAILED);
+		}
+
+		tap_case("%s in line: so does who has waited for long enough", rows[i].what);
+		wait_at(rows[i].rank, rows[i].told, 3 * S);
+		while (bench.lock.state == LOCK_WAITING &&
+		    CHECK(bench_pass_until_asked(&bench, 4 * S))) {
+			CHECK(instant_between(bench.lock.asked_at, bench.now) <= 3 * S);
+			bench_answer_place(&bench, 19 * S,
+			    (struct place){rows[i].rank, 7, rows[i].told, false, false});
+		}
+		CHECK_INT(instant_between(bench.lock.asked_at, bench.now), 3 * S);
+		CHECK(bench_is_asked(&bench, STORE_RELEASE));
+		bench_answer(&bench, OUTCOME_LOST);
+		check_left(OUTCOME_HELD, 1);
+	}
+
+	tap_case("unanswered, that is given up after 80 ms");
+	wait_at(1, true, WAIT_FOR_EVER);
+	lock_give_up(&bench.lock, bench.now);
+	bench_pass(&bench, 80 * MS - 1);
+	CHECK_INT(bench.lock.state, LOCK_LEAVING);
+	bench_pass(&bench, 1);
+	CHECK_INT(bench.store.closed, 1);
+	check_left(OUTCOME_HELD, 1);
+
+	tap_case("who never was in the line has nothing to leave");
+	wait_at(-1, false, WAIT_FOR_EVER);
+	lock_give_up(&bench.lock, bench.now);
+	check_left(OUTCOME_HELD, 0);
+
+	tap_case("nor has -n, which does not stand in it");
+	bench_acquire(&bench, 30 * S, 0);
+	CHECK(!bench.store.request.wait);
+	bench_answer_held(&bench, 20 * S);
+	check_left(OUTCOME_HELD, 0);
+
+	tap_case("too many wait: a conflict at once, and nothing to leave");
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	CHECK(bench.store.request.wait);
+	bench_answer_place(&bench, 20 * S, (struct place){.rank = -1, .full = true});
+	check_left(OUTCOME_HELD, 0);
+	CHECK(bench.lock.place.full);
+
+	static const enum outcome failures[] = {OUTCOME_REFUSED, OUTCOME_UNREACHABLE};
+	for (size_t i = 0; i < COUNT_OF(failures); i++) {
+		tap_case("in trouble, too, it leaves the line: outcome %d", (int)failures[i]);
+		wait_at(1, true, WAIT_FOR_EVER);
+		bench_pass_until_asked(&bench, 60 * S);
+		bench_answer(&bench, failures[i]);
+		bench_pass(&bench, 0);
+		bench_answer(&bench, failures[i]);
+		lock_give_up(&bench.lock, bench.now);
+		CHECK(bench_is_asked(&bench, STORE_RELEASE));
+		bench_answer(&bench, OUTCOME_LOST);
+		check_left(OUTCOME_HELD, 1);
+	}
+
+	tap_case("denied what it had: it leaves the line, as far as it may");
+	wait_at(1, true, WAIT_FOR_EVER);
+	bench_pass_until_asked(&bench, 60 * S);
+	bench_answer(&bench, OUTCOME_DENIED);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	bench_answer(&bench, OUTCOME_DENIED);
+	check_left(OUTCOME_DENIED, 1);
+
+	tap_case("in line a moment ago, and now out of it: nothing to leave");
+	wait_at(1, true, WAIT_FOR_EVER);
+	bench_pass_until_asked(&bench, 60 * S);
+	bench_answer_held(&bench, 20 * S);
+	lock_give_up(&bench.lock, bench.now);
+	check_left(OUTCOME_HELD, 0);
+
+	tap_case("told that it is its turn, and given up: what it was given is given back");
+	wait_at(0, true, WAIT_FOR_EVER);
+	bench_wake(&bench, WAKE_GRANTED, -1);
+	lock_give_up(&bench.lock, bench.now);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	bench_answer(&bench, OUTCOME_OK);
+	check_left(OUTCOME_HELD, 1);
+}
+
+static void
+test_ancestor(void)
+{
+	struct lock_settings settings;
+	tap_case("an ancestor is named in all that is asked for");
+	bench_set_up(&bench, 30 * S, WAIT_FOR_EVER);
+	settings = bench.lock.settings;
+	settings.ancestor = "of-a-dlock-above";
+	lock_init(&bench.lock, &bench.store.store, &settings, 42);
+	lock_acquire(&bench.lock, bench.now);
+	CHECK_TEXT(bench.store.request.ancestor, "of-a-dlock-above");
+	bench_answer_place(&bench, 20 * S, (struct place){.rank = 0, .ticket = 7, .told = true});
+	bench_pass_until_asked(&bench, 60 * S);
+	CHECK(bench_is_asked(&bench, STORE_ACQUIRE));
+	CHECK_TEXT(bench.store.request.ancestor, "of-a-dlock-above");
+}
+
 int
 main(void)
 {
 	test_patience();
 	test_again();
 	test_ghost();
+	test_line();
+	test_ancestor();
 	return tap_end();
 }

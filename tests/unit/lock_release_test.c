@@ -265,6 +265,68 @@ test_after_loss(void)
 	check_released(RELEASE_FOUND_LOST);
 }
 
+/* Broken by --break: kept from others until it is given back. */
+static void
+test_broken(void)
+{
+	tap_case(
+	    "broken: lost to another, until the server says that it is still ours to give back");
+	bench_hold(&bench, 30 * S);
+	CHECK(bench_pass_until_asked(&bench, 30 * S));
+	bench_answer_lost(&bench, false);
+	CHECK_INT(bench.lock.loss, LOSS_ANOTHER);
+	CHECK(!bench.lock.explained);
+	bench_answer_broken(&bench);
+	CHECK_INT(bench.lock.state, LOCK_LOST);
+	CHECK_INT(bench.lock.loss, LOSS_BROKEN);
+	CHECK(bench.lock.explained);
+	CHECK_INT(bench.told_state, LOCK_LOST);
+	CHECK_TEXT(bench.lock.holder.token, "dlock!broken:mine");
+
+	tap_case("it is not given back before COMMAND is dead, and then it is");
+	bench_pass(&bench, 10 * S);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 0);
+	CHECK(!lock_is_held(&bench.lock));
+	lock_release(&bench.lock, bench.now, 0);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	bench_answer(&bench, OUTCOME_OK);
+	CHECK_INT(bench.lock.loss, LOSS_BROKEN);
+	check_released(RELEASE_CONFIRMED);
+
+	tap_case("COMMAND is dead before it is known who has it: given back when it is");
+	release_while_asking_who();
+	CHECK_INT(bench.store.started[STORE_RELEASE], 0);
+	bench_pass(&bench, 5 * MS);
+	bench_answer_broken(&bench);
+	CHECK(bench_is_asked(&bench, STORE_RELEASE));
+	CHECK_INT(bench.lock.state, LOCK_RELEASING);
+	CHECK_INT(bench.store.request.rest_ns, 0);
+	bench_answer(&bench, OUTCOME_OK);
+	check_released(RELEASE_CONFIRMED);
+
+	static const enum outcome failures[] = {OUTCOME_OK, OUTCOME_UNREACHABLE, OUTCOME_REFUSED,
+	    OUTCOME_DENIED, OUTCOME_UNKNOWN};
+	for (size_t i = 0; i < COUNT_OF(failures); i++) {
+		tap_case(
+		    "free meanwhile, or who has it cannot be learnt: that is the end: outcome %d",
+		    (int)failures[i]);
+		release_while_asking_who();
+		bench_answer(&bench, failures[i]);
+		CHECK_INT(bench.lock.loss, LOSS_ANOTHER);
+		CHECK_INT(bench.store.started[STORE_RELEASE], 0);
+		check_released(RELEASE_CONFIRMED);
+	}
+
+	tap_case("the release of a broken lock that fails is tried again, and not for ever");
+	release_while_asking_who();
+	bench_answer_broken(&bench);
+	bench_answer(&bench, OUTCOME_UNREACHABLE);
+	bench_pass(&bench, 0);
+	CHECK_INT(bench.store.started[STORE_RELEASE], 2);
+	bench_pass(&bench, 2 * S);
+	check_released(RELEASE_UNCONFIRMED);
+}
+
 int
 main(void)
 {
@@ -272,5 +334,6 @@ main(void)
 	test_found_lost();
 	test_unconfirmed();
 	test_after_loss();
+	test_broken();
 	return tap_end();
 }

@@ -304,68 +304,6 @@ test_acquire(void)
 	CHECK_INT(server_us, NOW_US);
 }
 
-/* -- who has it ------------------------------------------------------------------------------- */
-
-static void
-test_holders(void)
-{
-	static const struct {
-		const char *what, *reply;
-		bool known, finished;
-		const char *token, *host;
-		int64_t held_ns, left_ns;
-	} rows[] = {
-	    {"a dlock", "['BUSY' :1200 " NOW " '" TOKEN "' '" RECORD "' :-1 '0' :0]", true, false,
-		TOKEN, "web3", 192 * NS_PER_S, 1200 * NS_PER_MS},
-	    {"a foreign client without a record", "['BUSY' :1200 " NOW " 'abc' '' :-1 '0' :0]",
-		false, false, "abc", "", -1, 1200 * NS_PER_MS},
-	    {"a foreign key that does not expire", "['BUSY' :-1 " NOW " 'abc' '' :-1 '0' :0]",
-		false, false, "abc", "", -1, -1},
-	    {"one that is just expiring", "['BUSY' :0 " NOW " 'abc' '' :-1 '0' :0]", false, false,
-		"abc", "", -1, 0},
-	    {"a holding kept by --at-least",
-		"['BUSY' :9000 " NOW " 'dlock!done:" TOKEN "' '" RECORD "' :-1 '0' :0]", true, true,
-		"dlock!done:" TOKEN, "web3", 192 * NS_PER_S, 9 * NS_PER_S},
-	    {"a token that only resembles that marker",
-		"['BUSY' :9 " NOW " 'dlock!done' '' :-1 '0' :0]", false, false, "dlock!done", "",
-		-1, 9 * NS_PER_MS},
-	    {"an empty token", "['BUSY' :9 " NOW " '' '' :-1 '0' :0]", false, false, "", "", -1,
-		9 * NS_PER_MS},
-	    {"a token of bytes", "['BUSY' :9 " NOW " 'a~b' '' :-1 '0' :0]", false, false, "a", "",
-		-1, 9 * NS_PER_MS},
-	    {"a record from a clock that is ahead",
-		"['BUSY' :9 " NOW " 'x' 'host=a\nsince=1764000000000001\n' :-1 '0' :0]", true,
-		false, "x", "a", -1, 9 * NS_PER_MS},
-	    {"a record without a time", "['BUSY' :9 " NOW " 'x' 'host=a\n' :-1 '0' :0]", true,
-		false, "x", "a", -1, 9 * NS_PER_MS},
-	    {"a record with a negative time",
-		"['BUSY' :9 " NOW " 'x' 'host=a\nsince=-5\n' :-1 '0' :0]", true, false, "x", "a",
-		-1, 9 * NS_PER_MS},
-	    {"a record of garbage", "['BUSY' :9 " NOW " 'x' '~~==\n=' :-1 '0' :0]", true, false,
-		"x", "", -1, 9 * NS_PER_MS},
-	    {"an expiry of 292 years", "['BUSY' :9000000000000000000 " NOW " 'x' '' :-1 '0' :0]",
-		false, false, "x", "", -1, INT64_MAX},
-	    {"a token that is too long",
-		"['BUSY' :9 " NOW " '" TOKEN TOKEN TOKEN "' '' :-1 '0' :0]", false, false,
-		"0f8fad5b-d9cb-469f-a165-70867728950e0f8fad5b-d9cb-469f-a165-708", "", -1,
-		9 * NS_PER_MS},
-	};
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		struct store_answer answer = blank();
-		int64_t server_us;
-		tap_case("who has it: %s", rows[i].what);
-		CHECK(answer_read_acquire(reply_from(rows[i].reply), STORE_ACQUIRE, &answer,
-		    &server_us));
-		CHECK_INT(answer.outcome, OUTCOME_HELD);
-		CHECK_INT(answer.holder.known, rows[i].known);
-		CHECK_INT(answer.holder.finished, rows[i].finished);
-		CHECK_TEXT(answer.holder.token, rows[i].token);
-		CHECK_TEXT(answer.holder.identity.host, rows[i].host);
-		CHECK_INT(answer.holder.held_ns, rows[i].held_ns);
-		CHECK_INT(answer.holder.left_ns, rows[i].left_ns);
-	}
-}
-
 /* -- renew.lua, release.lua, TIME ------------------------------------------------------------- */
 
 static void
@@ -437,7 +375,6 @@ main(void)
 	test_quotes();
 	test_passing();
 	test_acquire();
-	test_holders();
 	test_numbers();
 	test_time();
 	return tap_end();

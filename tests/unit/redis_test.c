@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 /* store/redis: what it promises lock.c (lock/store.h), against a server that answers on command. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,10 +139,10 @@ test_scripts(void)
 	static const char *const acquire[] = {"5", "lock:job", "lock:job#fence{lock:job}",
 	    "lock:job#info{lock:job}", "lock:job#queue{lock:job}", "lock:job#members{lock:job}",
 	    "my-token", "30000", "try", "42", "clock"};
-	CHECK_INT(bench.word_count, 19);
+	CHECK_INT(bench.word_count, 20);
 	for (int i = 0; i < (int)COUNT_OF(acquire); i++)
 		check_word(i + 2, acquire[i]);
-	static const char *const behind[] = {"host=me\n", "exclusive", "0", "-1", ""};
+	static const char *const behind[] = {"host=me\n", "exclusive", "0", "-1", "", ""};
 	for (int i = 0; i < (int)COUNT_OF(behind); i++)
 		check_word(i + 14, behind[i]);
 	tap_note("%s", "");
@@ -181,6 +182,54 @@ test_scripts(void)
 	CHECK_INT(bench.peer.connections, 1);
 	CHECK_INT(bench.disturbances, 0);
 	bench_end();
+
+	tap_case("what belongs to waiting and to sharing is said, too");
+	bench_begin();
+	bench.settings.mode = "slots:4";
+	bench.settings.max_waiters = 12;
+	bench.settings.fence_mode = FENCE_COUNTER;
+	bench.ticket = 1764000000000009;
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	CHECK_TEXT(bench.words[10], "try");
+	CHECK_TEXT(bench.words[12], "counter");
+	CHECK_TEXT(bench.words[15], "slots:4");
+	CHECK_TEXT(bench.words[16], "1764000000000009");
+	CHECK_TEXT(bench.words[17], "12");
+	CHECK_TEXT(bench.words[18], "");
+
+	tap_case("one of several is renewed as a member");
+	bench.eval = ":1\r\n";
+	bench_ask(STORE_RENEW, OUTCOME_OK);
+	static const char *const member[] = {"2", "lock:job", "lock:job#members{lock:job}",
+	    "my-token", "30000", "dlock!slots:4"};
+	CHECK_INT(bench.word_count, 8);
+	for (int i = 0; i < (int)COUNT_OF(member); i++)
+		check_word(i + 2, member[i]);
+	tap_note("%s", "");
+	bench_end();
+
+	static const struct {
+		const char *token;
+		bool ours;
+	} broken[] = {
+	    {"$21\r\ndlock!broken:my-token\r\n", true},
+	    {"$19\r\ndlock!done:my-token\r\n", false},
+	    {"$8\r\nmy-token\r\n", false},
+	    {"$24\r\ndlock!broken:not-my-toke\r\n", false},
+	    {"$21\r\ndlock!broken:My-token\r\n", false},
+	};
+	for (size_t i = 0; i < COUNT_OF(broken); i++) {
+		char answer[200];
+		tap_case("whose broken lock it is: row %zu", i + 1);
+		bench_begin();
+		snprintf(answer, sizeof answer,
+		    "*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "%s$0\r\n\r\n:-1\r\n$1\r\n0\r\n:0\r\n",
+		    broken[i].token);
+		bench.eval = answer;
+		bench_ask(STORE_LOOK, OUTCOME_HELD);
+		CHECK_INT(bench.told.holder.ours, broken[i].ours);
+		bench_end();
+	}
 
 	tap_case("LATE is sent again with a new not-after");
 	bench_begin();

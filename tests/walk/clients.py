@@ -28,8 +28,7 @@ class Attempt:
         self.broken = False
         self.void = False  # somebody else has taken its lock by force
         self.haunts = False  # a request of it was executed after it had gone
-        self.fence = 0  # as it was told
-        self.drawn = 0  # as it was answered, heard or not
+        self.drawn = 0  # the last fence that it was answered, heard or not
 
     @property
     def channel(self):
@@ -58,7 +57,6 @@ class Attempt:
         kind = "ERROR" if isinstance(answer, ErrorReply) else answer[0]
         if kind in ("GRANTED", "OWNED"):
             self.end("held")
-            self.fence = int(answer[1])
             self.sure_until = now + self.ttl_ms * 1000
         elif kind == "BUSY" and verb == "wait":
             self.phase = "waiting"
@@ -113,3 +111,7 @@ class Requests:
 
     def release(self, attempt, rest_ms):
         return ["EVAL", self.scripts["release"], 5, *KEYS, attempt.token, rest_ms]
+
+    def break_lock(self, attempt, by_force, not_after):
+        return ["EVAL", self.scripts["break"], 5, *KEYS, attempt.token, "yes" if by_force else "no",
+                "host=walk\npid=2\n", not_after]

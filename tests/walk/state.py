@@ -1,7 +1,7 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
 """What stands at the keys of the lock, as an onlooker reads it: who has the lock and who waits is
-worked out here once more, from CONTRIBUTING's words and not from the scripts."""
+worked out here once more, from what ARCHITECTURE.md says and not from the scripts."""
 
 import re
 

@@ -4,7 +4,8 @@
 -- KEYS: lock, fence, info, queue, members
 -- ARGV: token, ttl in ms, mode (try, wait, touch, look), least fence, fence mode (clock, counter),
 --       not after (server time in us), record, kind of lock (exclusive, shared, slots:N), ticket
---       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty)
+--       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty), under (if not
+--       even a place beside the ancestor's is wanted)
 --
 -- {GRANTED, fence, now, slot}  there was room, and the lock is ours now
 -- {OWNED, fence, now, slot}    it was ours already: a waiter that was granted it confirms, or a retry
@@ -26,6 +27,10 @@
 -- include queue.lua
 
 local token, mode, wanted = ARGV[1], ARGV[3], ARGV[8]
+local least, fence_mode, record_text = tonumber(ARGV[4]), ARGV[5], ARGV[7]
+
+-- include holder.lua
+
 local asks = mode == 'try' or mode == 'wait'
 if asks and now > tonumber(ARGV[6]) then
 	return {'LATE', 0, now_text}
@@ -37,34 +42,6 @@ if kind == 'error' then
 end
 if asks and kind == 'slots' and string.find(wanted, '^slots:') and value ~= 'dlock!' .. wanted then
 	return {'SLOTS', tonumber(string.match(value, '%d+')), now_text, tonumber(string.match(wanted, '%d+'))}
-end
-
--- Beside the lock itself: what is known of the holder, thirty days at most.
-local function put_record(record)
-	redis.call('HSET', KEYS[3], token, ARGV[7] .. record)
-	redis.call('PEXPIRE', KEYS[3], month)
-end
-
-local function draw_fence()
-	local least = tonumber(ARGV[4])
-	if ARGV[5] == 'clock' and now > least then
-		least = now
-	end
-	if redis.call('INCR', KEYS[2]) < least then
-		redis.call('SET', KEYS[2], string.format('%.0f', least))
-	end
-	return redis.call('GET', KEYS[2])
-end
-
--- Thirty days without use, counted from when the clock has passed the number: from then on the
--- clock alone gives a higher one.
-local function keep_fence(fence)
-	if ARGV[5] == 'clock' then
-		local passed = math.max(now, tonumber(fence)) / 1000
-		redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', passed + month))
-	else
-		redis.call('PERSIST', KEYS[2])
-	end
 end
 
 local function is_exclusive()
@@ -97,9 +74,9 @@ local function forget_the_dead()
 end
 
 local function take()
-	local fence = draw_fence()
-	keep_fence(fence)
-	put_record('since=' .. now_text .. '\nfence=' .. fence .. '\n')
+	local fence = draw_fence(least, fence_mode)
+	keep_fence(fence, fence_mode)
+	put_record(record_text .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
 	redis.call('ZREM', KEYS[4], token)
 	local slot = admit(token, wanted, tonumber(ARGV[2]))
 	forget_the_dead()
@@ -112,15 +89,15 @@ local function confirm(expiry)
 	local slot = expiry and expiry % 1 * 1024 or 0
 	local record = record_of(token)
 	local fence = record and string.match(record, '\nfence=(%d+)')
-	if asks and (not fence or not is_exclusive() or tonumber(fence) < tonumber(ARGV[4])) or not fence then
-		fence = draw_fence()
+	if asks and (not fence or not is_exclusive() or tonumber(fence) < least) or not fence then
+		fence = draw_fence(least, fence_mode)
 		record = nil
 	elseif redis.call('EXISTS', KEYS[2]) == 0 then
 		redis.call('SET', KEYS[2], fence)
 	end
-	keep_fence(fence)
+	keep_fence(fence, fence_mode)
 	if asks or not record then
-		put_record('since=' .. now_text .. '\nfence=' .. fence .. '\n')
+		put_record(record_text .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
 	else
 		redis.call('PEXPIRE', KEYS[3], month)
 	end
@@ -143,7 +120,7 @@ end
 local function stand_in_line(ticket)
 	local counts = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
 	local hears = counts[2] and tonumber(counts[2]) > 0 and 1 or 0
-	put_record('since=' .. ticket .. '\nseen=' .. now_text .. '\npush=' .. hears .. '\n')
+	put_record(record_text .. 'since=' .. ticket .. '\nseen=' .. now_text .. '\npush=' .. hears .. '\n')
 	redis.call('ZADD', KEYS[4], ticket, token)
 	redis.call('PEXPIRE', KEYS[4], 600000)
 	return hears
@@ -160,7 +137,8 @@ local function describe(word, ticket, hears)
 		end
 		who = first
 	elseif kind ~= 'free' then
-		who = value
+		-- Somebody else's may be longer than any answer that is read.
+		who = string.sub(value, 1, 200)
 	end
 	local owner = who
 	if who ~= 'dlock!broken:' .. token then
@@ -193,6 +171,10 @@ if mode ~= 'look' and (expiry or (kind == 'exclusive' and value == token)) then
 end
 if not asks then
 	return kind == 'free' and {'FREE', 0, now_text} or describe('BUSY')
+end
+
+if ARGV[12] == 'under' and (kind == 'shared' or kind == 'slots') and redis.call('ZSCORE', KEYS[5], ARGV[11]) then
+	return describe('BUSY')
 end
 
 -- Nobody overtakes who has come before, and he is served first.

@@ -155,11 +155,12 @@ end
 -- Sends a waiter a message. False: it is known that nobody heard it. (Where publishing is not
 -- permitted, nothing is known.)
 local function tell(token, record, text)
-	if not is_alive(token, record) then
+	local silent = silent_for(record)
+	local hears = string.find(record, '\npush=1', 1, true)
+	if not silent or silent > (hears and 150000 or claim) then
 		return false
 	end
-	local heard = redis.pcall('PUBLISH', channel_of(token), text)
-	return heard ~= 0 or not string.find(record, '\npush=1', 1, true)
+	return redis.pcall('PUBLISH', channel_of(token), text) ~= 0 or not hears
 end
 
 -- Makes holders of those who are first in line, as far as there is room, and passes over the dead:

@@ -1,0 +1,76 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "run/birth.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "run/testing.h"
+
+#define LONGEST_MS 10
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+
+/* A few calls deep, none of them with large variables. */
+static _Alignas(16) char stack[32768];
+static void (*born)(void *context);
+
+static int
+live(void *context)
+{
+	born(context);
+	_exit(EXIT_FAILURE); /* not reached */
+}
+
+static pid_t
+share(void (*child)(void *context), void *context)
+{
+	born = child;
+	return clone(live, stack + sizeof stack, CLONE_VM | SIGCHLD, context);
+}
+
+bool
+birth_shares_memory(void)
+{
+	return !testing_hook("fork");
+}
+
+#else
+
+static pid_t
+share(void (*child)(void *context), void *context)
+{
+	(void)child, (void)context;
+	return -1;
+}
+
+bool
+birth_shares_memory(void)
+{
+	return false;
+}
+
+#endif
+
+pid_t
+birth_give(void (*child)(void *context), void *context)
+{
+	if (birth_shares_memory())
+		return share(child, context);
+	pid_t pid = fork();
+	if (pid == 0)
+		child(context);
+	return pid;
+}
+
+void
+birth_await(int fd)
+{
+	struct pollfd executed = {.fd = fd, .events = POLLIN};
+	if (birth_shares_memory())
+		poll(&executed, 1, LONGEST_MS);
+}

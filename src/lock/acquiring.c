@@ -228,9 +228,6 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	/* -w promises to try until then: a pause does not leave the last moments out. */
 	if (lock->settings.wait_ns != WAIT_FOR_EVER && next.ns > last.ns && now.ns < last.ns)
 		next = last;
-	/* A refusal that may pass is looked at once more when the time is over. */
-	else if (next.ns >= end.ns && now.ns < end.ns && may_pass(lock, answer))
-		next = end;
 	if (next.ns >= end.ns) {
 		leave(lock, refused ? answer->outcome : OUTCOME_UNREACHABLE, leave_limit(lock),
 		    now);

@@ -31,9 +31,8 @@ struct line_bench {
 	/* Of the connection. */
 	int connection;
 	bool queues, dirty;
-	int queued;           /* SUBSCRIBEs */
-	bool own; /* is subscribed to */
-	const char *eval;     /* what the EVAL in the transaction will say */
+	bool own;         /* is subscribed to */
+	const char *eval; /* what the EVAL in the transaction will say */
 };
 
 extern struct line_bench line_bench;

@@ -218,9 +218,7 @@ fill_in_settings(struct run *run, const struct lease_terms *terms, struct store 
 	    .lock = {.terms = *terms,
 		.wait_ns = options->wait_ns,
 		.connect_limit_ns = options->connect_timeout_ns,
-		.mode = options->mode,
-		.slots = options->slots,
-		.max_waiters = options->max_waiters},
+		.mode = options->mode},
 	    .store = store,
 	    .seed = seed_from_token(run->token),
 	    .argv = options->command,
@@ -344,7 +342,6 @@ view_locks(struct run *run, enum options_result what)
 	    .connect_limit_ns = options->connect_timeout_ns,
 	    .answer_limit_ns = REPORT_ANSWER_LIMIT,
 	    .json = options->json,
-	    .quiet = options->quiet,
 	    .force = options->force,
 	    .token = options->token,
 	};

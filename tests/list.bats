@@ -153,8 +153,10 @@ assert s.recv(100) == b"+OK\r\n"' "$REDIS_SOCK"
 
 @test "--list: another database has other locks" {
 	redis SET lock:here x PX 60000 >/dev/null
+	redis -n 1 SET lock:there x PX 60000 >/dev/null
 	run -0 dlock -S "unix://$REDIS_SOCK?db=1" --list
-	[ -z "$output" ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == 'there '* ]]
 }
 
 @test "--list: a GLOB that is too long" {

@@ -44,7 +44,7 @@ assert_deleted_after() {
 	echo "# deleted after $(((deleted - KILLED_US) / 1000)) ms" >&3
 }
 
-@test "kill -9 of OUTER: the tree is gone and the key deleted within 500 ms, in this order; no dlock left after 1 s (S28, S30, S34, S3)" {
+@test "kill -9 of OUTER: the tree is gone and the key deleted within 500 ms, in this order; no dlock left after 1 s (S28, S30, S34, S3, R69)" {
 	watch_server
 	WITNESS_TRAP=: # TERM ends these
 	start_witnessed --ttl 30s job

@@ -37,6 +37,21 @@ teardown_file() { stop_redis; }
 	[ "${#lines[@]}" -eq "$count" ] || fail "$(grep -vE "$good" <<<"$calls")"
 }
 
+@test "no script names a key beyond those that it says it has, nor does what it includes (P93 R19)" {
+	local file declared most
+	for file in "$ROOT_DIR"/src/store/lua/*.lua; do
+		# survey.lua has four of each of several locks; holder.lua and describe.lua are no scripts.
+		declared=$(sed -n 's/^-- KEYS: //p' "$file")
+		[[ -n $declared && $declared != none* && $declared != *several* ]] || continue
+		declared=$(tr -cd , <<<"$declared" | wc -c)
+		most=$("$ROOT_DIR/scripts/embed-lua" "$file" | grep -oE 'KEYS\[[0-9]+\]' | tr -cd '0-9\n' | sort -n | tail -n 1)
+		[ "${most:-0}" -le $((declared + 1)) ] || fail "${file##*/}: KEYS[$most] of $((declared + 1))"
+		echo "${file##*/}"
+	done >checked
+	# All that take keys, but for survey.lua.
+	diff <(sort checked) <(printf '%s.lua\n' acquire break confirm queue release renew renew_member status)
+}
+
 @test "what scripts do at the server is with keys that they were given: one lock's (P93 R19)" {
 	start redis-cli -s "$REDIS_SOCK" MONITOR >monitor
 	wait_until 2s grep -q OK monitor

@@ -20,6 +20,11 @@
 #define KEY_SIZE (PREFIX_MAX_BYTES + NAME_MAX_BYTES + 1)
 #define SIBLING_SIZE (2 * KEY_SIZE + 16)
 
+/* Before a token, at the lock's key or in members: its command has ended, and --at-least lasts; the
+ * lock was broken. */
+#define DONE_MARKER "dlock!done:"
+#define BROKEN_MARKER "dlock!broken:"
+
 struct keys {
 	char lock[KEY_SIZE];        /* string: the token of the exclusive holder */
 	char fence[SIBLING_SIZE];   /* string: the last fencing number */

@@ -70,11 +70,9 @@ struct lock_settings {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int64_t connect_limit_ns;
 	enum lock_mode mode;
-	int slots; /* MODE_SLOTS: 1 to SLOTS_MOST; else 0 */
 	const char
 	    *ancestor; /* token of a holder above us, which would never make way; NULL: none */
 	bool under;    /* do not share it with the ancestor: while that one holds it, it is held */
-	int64_t max_waiters; /* not to be the one who waits behind so many; -1: no limit */
 };
 
 struct lock {

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* What the files of lock.h's state machine share, a file a stretch of a lock's life: acquiring.c,
- * holding.c, releasing.c, and lock.c, which sends each answer and each tick to the right one. */
+ * waiting.c, holding.c, releasing.c, and lock.c, which sends each answer and each tick to the right
+ * one. */
 #ifndef DLOCK_LOCK_LOCK_PARTS_H
 #define DLOCK_LOCK_LOCK_PARTS_H
 

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "base/values.h"
 
-#define DONE_MARKER "dlock!done:"
-#define BROKEN_MARKER "dlock!broken:"
 #define CLOCK_BELOW (INT64_C(1) << 53)
 
 enum outcome

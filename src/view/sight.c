@@ -9,11 +9,9 @@
 
 #include "base/clock.h"
 #include "base/values.h"
+#include "lock/store.h"
 
-#define DONE_MARKER "dlock!done:"
-#define BROKEN_MARKER "dlock!broken:"
 #define SLOTS_MARKER "dlock!slots:"
-#define MAX_SLOTS 1000
 /* Beyond it Lua's doubles, of which scores are made, are no whole numbers. */
 #define SCORE_BELOW (INT64_C(1) << 53)
 
@@ -219,7 +217,7 @@ judge_key(struct sight *sight)
 	} else if (strcmp(value, "dlock!shared") == 0) {
 		sight->state = SIGHT_SHARED;
 	} else if (strncmp(value, SLOTS_MARKER, strlen(SLOTS_MARKER)) == 0 &&
-	    value_parse_count(value + strlen(SLOTS_MARKER), 1, MAX_SLOTS, &slots, &ignored)) {
+	    value_parse_count(value + strlen(SLOTS_MARKER), 1, SLOTS_MOST, &slots, &ignored)) {
 		sight->state = SIGHT_SLOTS;
 		sight->slots = (int)slots;
 	} else if (role == PARTY_DONE) {

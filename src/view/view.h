@@ -35,7 +35,7 @@ struct view_settings {
 	int64_t connect_limit_ns; /* look-up, connection and login together */
 	int64_t answer_limit_ns;  /* each answer */
 	bool json;
-	bool quiet;        /* --break says nothing of what went well, --check its verdict alone */
+	bool quiet;        /* --check says its verdict alone */
 	bool force;        /* --break --force */
 	const char *token; /* --break --token T: only that holding; NULL: all */
 };

@@ -57,7 +57,8 @@ check_answer(const struct reply *reply, enum store_verb verb)
 		return;
 	}
 	if (!answer_read_acquire(reply, verb, &answer, &server_us)) {
-		FUZZ_CHECK(verb == STORE_ACQUIRE && array && is_text(reply->items[0], "LATE"));
+		FUZZ_CHECK(verb == STORE_ACQUIRE && array &&
+		    (is_text(reply->items[0], "LATE") || is_text(reply->items[0], "UNUSUAL")));
 		FUZZ_CHECK(answer.outcome == OUTCOME_UNKNOWN);
 		return;
 	}

@@ -17,7 +17,10 @@ FLAWS=(
 MORE_FLAWS=(
 	"acquire.lua|ticket = score and string.format('%.0f', score)|"
 	"acquire.lua|redis.call('PEXPIRE', KEYS[4], 600000)|"
-	"acquire.lua|if redis.call('INCR', KEYS[2]) < least then|if true then"
+	"confirm.lua|redis.pcall('GET', KEYS[1]) == token|true"
+	"confirm.lua|and redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2])|"
+	"confirm.lua|redis.call('PEXPIRE', KEYS[1], ARGV[2])|"
+	"holder.lua|if redis.call('INCR', KEYS[2]) < least then|if true then"
 	"acquire.lua|if shortened then|if false then"
 	"acquire.lua|and value ~= 'dlock!' .. wanted then|and false then"
 	"acquire.lua|count >= most|count > most"
@@ -83,8 +86,8 @@ put_flaw() {
 # What a walk must have met at least twenty times each; from its last line but one, in $output.
 went_everywhere() {
 	local what count
-	for what in GRANTED OWNED BUSY FREE FULL SLOTS LATE hand-on first-now {asked,served}-{exclusive,shared,slots} \
-		try wait touch renew release leave vanish cut stop ghost break foreign flushall del; do
+	for what in GRANTED OWNED BUSY FREE FULL SLOTS LATE UNUSUAL hand-on first-now {asked,served}-{exclusive,shared,slots} \
+		try wait confirm touch renew release leave vanish cut stop ghost break foreign flushall del; do
 		count=$(grep -oE "(^| )$what=[0-9]+" <<<"$output" | cut -d = -f 2)
 		[ "${count:-0}" -ge 20 ] || fail "only ${count:-0} times: $what"
 	done

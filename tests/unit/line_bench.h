@@ -31,7 +31,6 @@ struct line_bench {
 	/* Of the connection. */
 	int connection;
 	bool queues, dirty;
-	int queued;       /* SUBSCRIBEs */
 	bool own;         /* is subscribed to */
 	const char *eval; /* what the EVAL in the transaction will say */
 };

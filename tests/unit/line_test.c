@@ -77,6 +77,35 @@ test_pipelines(void)
 }
 
 static void
+test_confirm(void)
+{
+	tap_case("who was told that it is its turn confirms, and listens no more");
+	line_bench_begin();
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
+	bench.confirm = true;
+	bench.eval = OWNED;
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_OK, "UNSUBSCRIBE own, EVAL confirm");
+	CHECK_TEXT(bench.told.fence, "1764000000123458");
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_OK, "EVAL confirm");
+	bench_end();
+
+	tap_case("UNUSUAL: it stands in line, and is told as ever");
+	line_bench_begin();
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
+	bench.confirm = true;
+	line_bench_say("EVAL confirm", UNUSUAL);
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, EVAL confirm, " JOIN);
+	check_place(1, true, false);
+	CHECK_INT(bench.answers, 2);
+
+	tap_case("an error is the answer, and nothing else is asked");
+	line_bench_say("EVAL confirm", "-OOM command not allowed\r\n");
+	line_bench_ask(STORE_ACQUIRE, OUTCOME_REFUSED, "UNSUBSCRIBE own, EVAL confirm");
+	CHECK_INT(bench.peer.connections, 1);
+	bench_end();
+}
+
+static void
 test_reconnect(void)
 {
 	tap_case("a new connection begins with nothing");
@@ -338,6 +367,7 @@ main(void)
 	if (!bench_open())
 		return 1;
 	test_pipelines();
+	test_confirm();
 	test_reconnect();
 	test_no_push();
 	test_no_tracking();

@@ -54,6 +54,7 @@ test_head(void)
 	CHECK(!bench.store.request.follow);
 	CHECK_INT(pause_before_asking(), 1 * S);
 	CHECK(bench.store.request.follow);
+	CHECK(!bench.store.request.confirm);
 
 	tap_case("and when it is, each 5 s");
 	bool differ = false;
@@ -158,6 +159,7 @@ test_granted(void)
 	CHECK(!lock_is_held(&bench.lock));
 	CHECK_INT(pause_before_asking(), 0);
 	CHECK(!bench.store.request.follow);
+	CHECK(bench.store.request.confirm);
 	CHECK_INT(bench.store.request.ticket, 4711);
 	struct instant sent = bench.now;
 	bench_pass(&bench, 3 * MS);
@@ -175,6 +177,14 @@ test_granted(void)
 	bench_pass(&bench, 10 * MS);
 	bench_wake(&bench, WAKE_GRANTED, -1);
 	CHECK_INT(pause_before_asking(), HINT_GAP - 10 * MS);
+	CHECK(bench.store.request.confirm);
+	answer_place(20 * S, 3, false);
+	CHECK(pause_before_asking() > 1 * S);
+	CHECK(!bench.store.request.confirm);
+	answer_place(20 * S, 3, false);
+	bench_pass(&bench, 1 * S);
+	bench_wake(&bench, WAKE_GRANTED, -1);
+	CHECK_INT(pause_before_asking(), 0);
 
 	tap_case("a flood of such messages is ten scripts a second");
 	int total = bench.store.total;
@@ -262,6 +272,7 @@ test_changed(void)
 	bench_wake(&bench, WAKE_CHANGED, -1);
 	CHECK_INT(pause_before_asking(), 0);
 	CHECK(bench.store.request.follow);
+	CHECK(!bench.store.request.confirm);
 
 	tap_case("a key that is written to without end is asked about ten times a second");
 	int total = bench.store.total;

@@ -138,6 +138,7 @@ start(enum store_verb verb, int64_t connect_ms, int64_t answer_ms, struct instan
 	    .wait = bench.wait && verb == STORE_ACQUIRE,
 	    .ticket = bench.ticket,
 	    .follow = bench.follow,
+	    .confirm = bench.confirm,
 	};
 	int before = bench.answers;
 	bench.answered = false;

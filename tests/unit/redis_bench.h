@@ -15,6 +15,9 @@
 #define GRANTED "*4\r\n$7\r\nGRANTED\r\n$16\r\n1764000000123457\r\n" NOW_TEXT ":2\r\n"
 /* From a server whose clock is 500 s ahead of what it said at login. */
 #define LATE "*3\r\n$4\r\nLATE\r\n:0\r\n$16\r\n1764000500000000\r\n"
+#define OWNED "*4\r\n$5\r\nOWNED\r\n$16\r\n1764000000123458\r\n" NOW_TEXT ":0\r\n"
+/* To the short script, of the same clock. */
+#define UNUSUAL "*3\r\n$7\r\nUNUSUAL\r\n:0\r\n$16\r\n1764000500000000\r\n"
 #define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
 #define WAITING(rank, told)                                                                        \
 	"*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n:" rank                   \
@@ -35,7 +38,7 @@ struct redis_bench {
 	const char *eval, *first_eval; /* to the first script, if that is another */
 
 	/* Of what is asked. */
-	bool wait, follow;
+	bool wait, follow, confirm;
 	int64_t ticket;
 
 	/* What came. */

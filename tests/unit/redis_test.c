@@ -259,6 +259,93 @@ test_scripts(void)
 	bench_end();
 }
 
+/* -- who has been told that it holds the lock ------------------------------------------------- */
+
+static void
+test_confirm(void)
+{
+	static const char *const confirm[] = {"4", "lock:job", "lock:job#fence{lock:job}",
+	    "lock:job#info{lock:job}", "lock:job#queue{lock:job}", "my-token", "30000", "42",
+	    "clock", "host=me\n"};
+	tap_case("who has been told of its grant confirms it by a short script, and alone");
+	bench_begin();
+	bench.wait = bench.confirm = true;
+	bench.eval = OWNED;
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	CHECK_INT(bench.word_count, 12);
+	for (int i = 0; i < (int)COUNT_OF(confirm); i++)
+		check_word(i + 2, confirm[i]);
+	tap_note("%s", "");
+	CHECK(strlen(bench.words[1]) < 2000);
+	CHECK_TEXT(bench.told.fence, "1764000000123458");
+	CHECK_INT(bench.told.slot, 0);
+	CHECK_INT(bench.evals, 1);
+	bench.settings.fence_mode = FENCE_COUNTER;
+	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+	check_word(10, "counter");
+	tap_note("%s", "");
+
+	tap_case("it alone has a short one");
+	bench.eval = ":1\r\n";
+	bench_ask(STORE_RENEW, OUTCOME_OK);
+	CHECK_INT(bench.word_count, 6);
+	bench_ask(STORE_RELEASE, OUTCOME_OK);
+	CHECK_INT(bench.word_count, 10);
+	bench.eval = OWNED;
+	bench_ask(STORE_TOUCH, OUTCOME_OK);
+	CHECK_TEXT(bench.words[10], "touch");
+	bench.eval = FREE;
+	bench_ask(STORE_LOOK, OUTCOME_OK);
+	CHECK_TEXT(bench.words[10], "look");
+	bench_end();
+
+	static const char *const modes[] = {"shared", "slots:1", "slots:4"};
+	for (size_t i = 0; i < COUNT_OF(modes); i++) {
+		tap_case("%s: the whole script", modes[i]);
+		bench_begin();
+		bench.settings.mode = modes[i];
+		bench.confirm = true;
+		bench_ask(STORE_ACQUIRE, OUTCOME_OK);
+		CHECK_INT(bench.word_count, 20);
+		CHECK_INT(bench.evals, 1);
+		bench_end();
+	}
+}
+
+static void
+test_unusual(void)
+{
+	static const struct {
+		const char *eval;
+		enum outcome outcome;
+	} rows[] = {{OWNED, OUTCOME_OK}, {BUSY, OUTCOME_HELD},
+	    {"-WRONGTYPE x\r\n", OUTCOME_REFUSED}};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("UNUSUAL: the whole script says what it is: row %zu", i + 1);
+		bench_begin();
+		bench.confirm = true;
+		bench.first_eval = UNUSUAL;
+		bench.eval = rows[i].eval;
+		bench_ask(STORE_ACQUIRE, rows[i].outcome);
+		CHECK_INT(bench.evals, 2);
+		CHECK_INT(bench.word_count, 20);
+		CHECK_TEXT(bench.words[10], "try");
+		/* Not after: by the clock that came with it. */
+		CHECK(strtoll(bench.words[13], NULL, 10) >= INT64_C(1764000500000000));
+		CHECK_INT(bench.answers, 1);
+		bench_end();
+	}
+
+	tap_case("UNUSUAL without end is an answer that was lost, no conflict");
+	bench_begin();
+	bench.confirm = true;
+	bench.eval = UNUSUAL;
+	bench_ask(STORE_ACQUIRE, OUTCOME_UNKNOWN);
+	CHECK(bench.evals >= 2 && bench.evals <= 5);
+	CHECK(bench.told.problem.text[0] != '\0');
+	bench_end();
+}
+
 int
 main(void)
 {
@@ -267,5 +354,7 @@ main(void)
 	test_login();
 	test_refused_logins();
 	test_scripts();
+	test_confirm();
+	test_unusual();
 	return tap_end();
 }

@@ -24,6 +24,7 @@ class Attempt:
         self.rank = 0  # as it was told
         self.due = None  # when its timer wakes it
         self.unanswered = None  # what it has asked in vain
+        self.woken = False  # it was told that it is its turn, and has not been answered BUSY since
         self.sure_until = 0  # in server time; what it believes itself
         self.broken = False
         self.void = False  # somebody else has taken its lock by force
@@ -55,6 +56,7 @@ class Attempt:
 
     def learn_acquire(self, answer, now, verb):
         kind = "ERROR" if isinstance(answer, ErrorReply) else answer[0]
+        self.woken = self.woken and kind == "ERROR"
         if kind in ("GRANTED", "OWNED"):
             self.end("held")
             self.sure_until = now + self.ttl_ms * 1000
@@ -86,9 +88,14 @@ class Attempt:
         if self.phase != "waiting":
             return
         if message == "G":
+            self.woken = True
             self.due = now + latency
         elif message.startswith("H:"):
             self.set_timer(now, int(message[2:]), 0)
+
+
+def record_of(attempt):
+    return f"host=walk\npid=1\nmode={attempt.mode}\n"
 
 
 class Requests:
@@ -98,10 +105,14 @@ class Requests:
         self.scripts, self.fence_mode = scripts, fence_mode
 
     def acquire(self, attempt, verb, not_after):
-        record = f"host=walk\npid=1\nmode={attempt.mode}\n"
         return ["EVAL", self.scripts["acquire"], 5, *KEYS, attempt.token, attempt.ttl_ms, verb,
-                attempt.minimum + 1, self.fence_mode, not_after, record, attempt.mode,
+                attempt.minimum + 1, self.fence_mode, not_after, record_of(attempt), attempt.mode,
                 attempt.ticket, attempt.crowd, ""]
+
+    def confirm(self, attempt):
+        """Who has been told that it is its turn asks so first, if that is all there is to it."""
+        return ["EVAL", self.scripts["confirm"], 4, *KEYS[:4], attempt.token, attempt.ttl_ms,
+                attempt.minimum + 1, self.fence_mode, record_of(attempt)]
 
     def renew(self, attempt):
         if attempt.mode == "exclusive":

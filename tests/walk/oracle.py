@@ -192,8 +192,8 @@ class Oracle:
             need(int(answer[3]) == (place.slot or 0), f"{actor.name} is told a slot not its own")
             self.check_fence(step, after, int(answer[1]))
             return
-        if kind == "LATE":
-            need(before.content() == after.content(), "a late request has changed something")
+        if kind in ("LATE", "UNUSUAL"):
+            need(before.content() == after.content(), f"{kind}, and something has changed")
             return
         need(not owns, f"{actor.name} was told {kind} and has the lock")
         if kind == "SLOTS":
@@ -222,7 +222,7 @@ class Oracle:
         if fence != actor.drawn:
             need(fence > self.last_fence, f"fence {fence} of {actor.name} after {self.last_fence}")
             actor.drawn = self.last_fence = fence
-        elif step.label.startswith(("try", "wait")):
+        elif step.label.startswith(("try", "wait", "confirm")):
             need(fence >= self.last_fence, f"fence {fence} of {actor.name} after {self.last_fence}")
 
     def check_messages(self, step, before, after, new):

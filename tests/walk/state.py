@@ -100,8 +100,10 @@ class State:
         return f"slots:{self.slots}" if self.kind == "slots" else self.kind
 
     def content(self):
-        """All that a request can change, without what time alone does."""
-        return [(key.type, key.value) for key in self.keys]
+        """All that a request can change, without what time alone does; to read a hash may turn its
+        order."""
+        return [(key.type, pairs(key, "zset") or dict(pairs(key, "hash")) or key.value)
+                for key in self.keys]
 
     def is_about_to_change(self):
         """Some key or member expires in this millisecond or the next."""

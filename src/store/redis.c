@@ -141,6 +141,7 @@ on_failed(void *context, const struct problem *failure)
 	struct problem why = *failure;
 	if (redis->phase == PHASE_LOGIN)
 		outcome = redis_login_explain_failure(&redis->login, failure, &why);
+	line_note_end(&redis->line, &why);
 	redis_break_off(redis, outcome, &why);
 }
 

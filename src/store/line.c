@@ -49,6 +49,7 @@ line_reset(struct line *line)
 	line->follows = false;
 	line->step_count = 0;
 	line->subscribed = false;
+	line->enters = false;
 	line->client_id = 0;
 	begin_request(line);
 }
@@ -108,6 +109,7 @@ line_begin(struct line *line, bool join, bool track)
 	if (line->follows)
 		append_tracking(line);
 	append_words(line, STEP_MULTI, "MULTI", NULL);
+	line->enters = true;
 	append_words(line, STEP_SUBSCRIBE, "SUBSCRIBE", line->channel);
 	line->listens = true;
 }
@@ -176,6 +178,15 @@ line_give_up_push(struct line *line, const char *why)
 {
 	line->no_push = true;
 	problem_set(&line->why_no_push, "%s", why);
+}
+
+void
+line_note_end(struct line *line, const struct problem *why)
+{
+	if (!line->enters || ++line->breaks < 2)
+		return;
+	line->no_push = true;
+	problem_set(&line->why_no_push, "the connection has ended twice at MULTI: %s", why->text);
 }
 
 static void
@@ -330,6 +341,8 @@ read_step(struct line *line, enum step step, const struct reply *reply, const st
 			note_nicety(line, reply);
 		return LINE_NOTHING;
 	case STEP_MULTI:
+		line->enters = false;
+		line->breaks = 0;
 		line->queues = is_text(reply, "OK");
 		if (error)
 			note_error(line, step, reply);

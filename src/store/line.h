@@ -64,10 +64,13 @@ struct line {
 	bool subscribed;
 	int64_t client_id; /* of this connection, 0: not known */
 	enum line_fate fate;
+	bool enters; /* MULTI has been sent, and nothing said to it */
 	bool queues; /* MULTI is known */
 	bool stuck;  /* UNSUBSCRIBE was not */
 	struct reply failure;
 	char failure_text[256];
+
+	unsigned int breaks; /* connections in a row that ended at MULTI */
 
 	/* For good. */
 	bool no_push;
@@ -100,6 +103,11 @@ line_read(struct line *line, const struct reply *reply, const struct reply **ans
  * answer to UNSUBSCRIBE stands between what is older than a request and its answer. */
 bool
 line_is_silent(const struct line *line);
+
+/* The connection has ended, before line_reset. A proxy that hangs up at what it does not know says
+ * nothing of it: when two have ended at MULTI, it is done without. */
+void
+line_note_end(struct line *line, const struct problem *why);
 
 /* Messages do not get through, though nothing was refused. */
 void

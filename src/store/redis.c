@@ -144,6 +144,7 @@ on_failed(void *context, const struct problem *failure)
 		outcome = redis_login_judge(&redis->login, failure);
 	else if (redis->phase == PHASE_LOGIN)
 		outcome = redis_login_explain_failure(&redis->login, failure, &why);
+	line_note_end(&redis->line, &why);
 	redis_break_off(redis, outcome, &why);
 }
 

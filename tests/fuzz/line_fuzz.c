@@ -27,6 +27,7 @@ struct run {
 	unsigned int count; /* of `asked` that are not answered */
 	unsigned int sent, answered;
 	int again;
+	int ends; /* of connections that were to stand in line */
 };
 
 /* -- replies ---------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static const struct reply array_of_one = {.kind = REPLY_ARRAY, .count = 1, .item
 			      .items = {&said_subscribe, &busy}},
 			  unjoined = {.kind = REPLY_ARRAY, .count = 2, .items = {&noperm, &one}};
 
-static const char letters[] = "jtpr*OQEXNBA_01SUuoGHhgm.CL24F";
+static const char letters[] = "jtpr*bOQEXNBA_01SUuoGHhgm.CL24F";
 static const struct reply *const replies[] = {&ok, &queued, &err, &unknown, &noperm, &busy, &abort_,
     &nil, &zero, &one, &said_subscribe, &said_unsubscribe, &said_unsubscribe_one,
     &said_unsubscribe_other, &said_granted, &said_head, &said_far, &said_odd, &said_other,
@@ -128,6 +129,19 @@ reconnect(struct run *run)
 	line_reset(&run->line);
 	FUZZ_CHECK(line_is_silent(&run->line) && !run->line.listens && !run->line.follows);
 	run->count = run->sent = run->answered = 0;
+}
+
+static void
+end_connection(struct run *run)
+{
+	struct problem why;
+	bool had_push = !run->line.no_push, joins = run->count > 0 && run->asked[0].joins;
+	problem_set(&why, "closed");
+	line_note_end(&run->line, &why);
+	run->ends += joins;
+	/* Never by the first, and only by one that was to stand in line. */
+	FUZZ_CHECK(!had_push || !run->line.no_push || (joins && run->ends >= 2));
+	reconnect(run);
 }
 
 /* -- what must hold --------------------------------------------------------------------------- */
@@ -219,8 +233,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ask(&run, false, false);
 		else if (which == 4)
 			reconnect(&run);
-		else if (which > 4)
-			hear(&run, replies[which - 5]);
+		else if (which == 5)
+			end_connection(&run);
+		else if (which > 5)
+			hear(&run, replies[which - 6]);
 	}
 	return 0;
 }

@@ -163,6 +163,14 @@ line_bench_check_log(const char *log)
 }
 
 void
+line_bench_check_place(int64_t rank, bool told, bool followed)
+{
+	CHECK_INT(bench.told.place.rank, rank);
+	CHECK_INT(bench.told.place.told, told);
+	CHECK_INT(bench.told.place.followed, followed);
+}
+
+void
 line_bench_ask(enum store_verb verb, enum outcome outcome, const char *log)
 {
 	int connections = bench.peer.connections;

@@ -17,6 +17,12 @@
 #define TO_OWN(length, text) MESSAGE("33\r\n" OWN, "$" length "\r\n" text "\r\n")
 #define CHANGED MESSAGE("20\r\n" INVALIDATE, "*1\r\n$8\r\nlock:job\r\n")
 
+/* The log of a request that stands in line; what comes before it when it is first; refusals. */
+#define JOIN "MULTI, SUBSCRIBE own, EVAL wait, EXEC"
+#define TRACKING "CLIENT TRACKING, CLIENT CACHING, EXISTS lock:job, "
+#define UNKNOWN_COMMAND "-ERR unknown command\r\n"
+#define NOPERM "-NOPERM this user has no permissions to run the command\r\n"
+
 struct line_bench {
 	/* What is said to a command of this name in the log: in place of what Redis would say. What
 	 * begins with - was not done. "" is silence. */
@@ -48,6 +54,10 @@ line_bench_say(const char *name, const char *answer);
 /* Asks, checks the outcome, and that these commands, no more, were sent for it. */
 void
 line_bench_ask(enum store_verb verb, enum outcome outcome, const char *log);
+
+/* What the last answer said of our place. */
+void
+line_bench_check_place(int64_t rank, bool told, bool followed);
 
 /* Checks the commands, and forgets them. */
 void

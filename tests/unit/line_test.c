@@ -8,20 +8,7 @@
 #include "line_bench.h"
 #include "tap.h"
 
-#define JOIN "MULTI, SUBSCRIBE own, EVAL wait, EXEC"
-#define TRACKING "CLIENT TRACKING, CLIENT CACHING, EXISTS lock:job, "
-#define UNKNOWN_COMMAND "-ERR unknown command\r\n"
-#define NOPERM "-NOPERM this user has no permissions to run the command\r\n"
-
 /* -- what is sent ----------------------------------------------------------------------------- */
-
-static void
-check_place(int64_t rank, bool told, bool followed)
-{
-	CHECK_INT(bench.told.place.rank, rank);
-	CHECK_INT(bench.told.place.told, told);
-	CHECK_INT(bench.told.place.followed, followed);
-}
 
 static void
 test_pipelines(void)
@@ -30,27 +17,27 @@ test_pipelines(void)
 	line_bench_begin();
 	bench.ticket = 17;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	check_place(1, true, false);
+	line_bench_check_place(1, true, false);
 	CHECK_TEXT(bench.words[16], "17");
 	CHECK_INT(bench.told.place.ticket, INT64_C(1764000000000001));
 	CHECK_TEXT(bench.told.problem.text, "");
 
 	tap_case("and again: no more listening first");
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
-	check_place(1, true, false);
+	line_bench_check_place(1, true, false);
 
 	tap_case("the first in line has the key followed, as the server numbered the connection");
 	bench.follow = true;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
-	check_place(1, true, true);
+	line_bench_check_place(1, true, true);
 	CHECK_HAS(bench.peer.log, "CLIENT TRACKING ON REDIRECT 7 OPTIN NOLOOP; CLIENT CACHING YES");
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
-	check_place(1, true, true);
+	line_bench_check_place(1, true, true);
 
 	tap_case("and not any more");
 	bench.follow = false;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
-	check_place(1, true, false);
+	line_bench_check_place(1, true, false);
 	bench.eval = GRANTED;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_OK, "UNSUBSCRIBE own, " JOIN);
 
@@ -72,7 +59,7 @@ test_pipelines(void)
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "EVAL try");
 	bench.wait = true;
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	check_place(-1, false, false);
+	line_bench_check_place(-1, false, false);
 	bench_end();
 }
 
@@ -95,7 +82,7 @@ test_confirm(void)
 	bench.confirm = true;
 	line_bench_say("EVAL confirm", UNUSUAL);
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, EVAL confirm, " JOIN);
-	check_place(1, true, false);
+	line_bench_check_place(1, true, false);
 	CHECK_INT(bench.answers, 2);
 
 	tap_case("an error is the answer, and nothing else is asked");
@@ -116,7 +103,7 @@ test_reconnect(void)
 	peer_hang_up(&bench.peer);
 	CHECK(peer_run_until(&bench.loop, &bench.disturbed, LIMIT_MS));
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	check_place(1, true, false);
+	line_bench_check_place(1, true, false);
 
 	tap_case("so it is when it breaks in the middle of a transaction");
 	line_bench_say("EXEC", "");
@@ -161,7 +148,7 @@ test_no_push(void)
 		line_bench_say(rows[i].name, rows[i].answer);
 		bench.eval = WAITING("0", "0");
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, rows[i].log);
-		check_place(0, false, false);
+		line_bench_check_place(0, false, false);
 		CHECK_HAS(bench.told.problem.text, "the server says: ");
 		CHECK_INT(bench.answers, 1);
 		tap_case("%s: and it is not tried again, not on another connection either",
@@ -192,7 +179,7 @@ test_no_push(void)
 	line_bench_begin();
 	bench.eval = WAITING("3", "0");
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	check_place(3, false, false);
+	line_bench_check_place(3, false, false);
 	CHECK_HAS(bench.told.problem.text, "no messages");
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, EVAL wait");
 	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "EVAL wait");
@@ -211,10 +198,10 @@ test_no_tracking(void)
 		line_bench_begin();
 		line_bench_say("CLIENT ID", answers[i]);
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-		check_place(1, true, false);
+		line_bench_check_place(1, true, false);
 		bench.follow = true;
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
-		check_place(1, true, false);
+		line_bench_check_place(1, true, false);
 		CHECK_TEXT(bench.told.problem.text, "");
 		bench_end();
 	}
@@ -227,138 +214,11 @@ test_no_tracking(void)
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
 		bench.follow = true;
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " TRACKING JOIN);
-		check_place(1, true, false);
+		line_bench_check_place(1, true, false);
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, " JOIN);
-		check_place(1, true, false);
+		line_bench_check_place(1, true, false);
 		bench_end();
 	}
-}
-
-/* -- what is not to be had now ---------------------------------------------------------------- */
-
-static void
-test_not_now(void)
-{
-	static const char *const words[] = {"LOADING", "BUSY", "MASTERDOWN", "OOM", "MOVED 1 h:1"};
-	static const char *const names[] = {"MULTI", "SUBSCRIBE own", "EVAL wait", "EXEC"};
-	for (size_t i = 0; i < COUNT_OF(words) * COUNT_OF(names); i++) {
-		const char *word = words[i % COUNT_OF(words)], *name = names[i / COUNT_OF(words)];
-		char answer[100];
-		snprintf(answer, sizeof answer, "-%s not now\r\n", word);
-		tap_case("%s to %s is the request's answer", word, name);
-		line_bench_begin();
-		line_bench_say(name, answer);
-		line_bench_ask(STORE_ACQUIRE, OUTCOME_REFUSED, "CLIENT ID, " JOIN);
-		CHECK_HAS(bench.told.problem.text, word);
-
-		tap_case("%s to %s: and no reason to poll, on the same connection", word, name);
-		line_bench_say(name, NULL);
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		CHECK_HAS(line_bench.log, JOIN);
-		check_place(1, true, false);
-		CHECK_TEXT(bench.told.problem.text, "");
-		CHECK_INT(bench.answers, 2);
-		CHECK_INT(bench.peer.connections, 1);
-		bench_end();
-	}
-
-	static const char *const niceties[] = {"CLIENT TRACKING", "CLIENT CACHING",
-	    "EXISTS lock:job"};
-	for (size_t i = 0; i < COUNT_OF(niceties); i++) {
-		tap_case("BUSY to %s: followed the next time", niceties[i]);
-		line_bench_begin();
-		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-		bench.follow = true;
-		line_bench_say(niceties[i], "-BUSY not now\r\n");
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		check_place(1, true, false);
-		line_bench_say(niceties[i], NULL);
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		check_place(1, true, true);
-		bench_end();
-	}
-
-	tap_case("BUSY to CLIENT ID: asked again");
-	line_bench_begin();
-	line_bench_say("CLIENT ID", "-BUSY not now\r\n");
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
-	line_bench_say("CLIENT ID", NULL);
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "UNSUBSCRIBE own, CLIENT ID, " JOIN);
-	bench_end();
-
-	tap_case("an error of the script itself: as without a line");
-	line_bench_begin();
-	bench.eval = "-WRONGTYPE the key holds a list, not a lock\r\n";
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_REFUSED, "CLIENT ID, " JOIN);
-	CHECK_HAS(bench.told.problem.text, "holds a list");
-	bench.eval = "-NOPERM this user has no permissions to run the 'eval' command\r\n";
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_DENIED, "UNSUBSCRIBE own, " JOIN);
-	bench_end();
-
-	tap_case("MULTI was not to be had, but the script was executed: its answer counts");
-	line_bench_begin();
-	line_bench_say("MULTI", "-BUSY not now\r\n");
-	line_bench_say("SUBSCRIBE own", "-BUSY not now\r\n");
-	bench.eval = GRANTED;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_OK, "CLIENT ID, " JOIN);
-	CHECK_INT(bench.answers, 1);
-	bench_end();
-
-	tap_case("late: sent again, with all that belongs to it");
-	line_bench_begin();
-	bench.first_eval = LATE;
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN ", UNSUBSCRIBE own, " JOIN);
-	CHECK_INT(bench.answers, 1);
-	bench_end();
-}
-
-/* A server that runs a slow script answers UNSUBSCRIBE with BUSY, and goes on refusing everything
- * else when the script has ended: we are subscribed as before. */
-static void
-test_stuck(void)
-{
-	static const struct {
-		enum store_verb verb;
-		const char *eval;
-		enum outcome outcome;
-	} rows[] = {
-	    {STORE_RENEW, ":1\r\n", OUTCOME_OK},
-	    {STORE_RELEASE, ":1\r\n", OUTCOME_OK},
-	    {STORE_ACQUIRE, WAITING("1", "1"), OUTCOME_HELD},
-	};
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		tap_case("a busy server cannot be unsubscribed from: verb %d is refused",
-		    (int)rows[i].verb);
-		line_bench_begin();
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		bench.follow = true;
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		line_bench_say("UNSUBSCRIBE own", "-BUSY Redis is busy running a script.\r\n");
-		bench_ask(rows[i].verb, OUTCOME_REFUSED);
-		CHECK_HAS(bench.told.problem.text, "BUSY Redis is busy");
-
-		tap_case("and verb %d succeeds as soon as it is not busy any more, told as ever",
-		    (int)rows[i].verb);
-		line_bench_say("UNSUBSCRIBE own", NULL);
-		bench.eval = rows[i].eval;
-		bench_ask(rows[i].verb, rows[i].outcome);
-		bench.eval = WAITING("1", "1");
-		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-		check_place(1, true, rows[i].verb == STORE_ACQUIRE);
-		CHECK_INT(bench.disturbances, 0);
-		bench_end();
-	}
-
-	tap_case("a user who may subscribe, but not unsubscribe: on a new connection, without");
-	line_bench_begin();
-	bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
-	line_bench_say("UNSUBSCRIBE own", NOPERM);
-	bench_ask(STORE_ACQUIRE, OUTCOME_REFUSED);
-	bench.eval = WAITING("1", "0");
-	line_bench.log[0] = '\0';
-	line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "EVAL wait");
-	CHECK_HAS(bench.told.problem.text, "NOPERM");
-	bench_end();
 }
 
 int
@@ -371,7 +231,5 @@ main(void)
 	test_reconnect();
 	test_no_push();
 	test_no_tracking();
-	test_not_now();
-	test_stuck();
 	return tap_end();
 }

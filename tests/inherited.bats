@@ -47,6 +47,14 @@ state_has() {
 	cd "$WORK"
 }
 
+@test "where a child may not share its parent's memory COMMAND has the same (qemu's user mode)" {
+	same_state "$TOOLS/deny_clone"
+	run -7 "$TOOLS/deny_clone" "$DLOCK" job sh -c 'exit 7'
+	run -126 "$TOOLS/deny_clone" "$DLOCK" job "$WORK/plain"
+	chmod +x "$WORK/plain" && echo '#!/no/such' >"$WORK/plain"
+	run -127 "$TOOLS/deny_clone" "$DLOCK" job "$WORK/plain"
+}
+
 @test "the group is the caller's, also as a group and session leader of its own" {
 	local pid
 	start setsid "$DLOCK" job "$TOOLS/showstate" "$WORK/under"

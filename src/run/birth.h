@@ -6,15 +6,15 @@
  * CLONE_VM, but not vfork(2), which would stop the parent: COMMAND waits for it at a gate.
  *
  * Who shares memory shares errno. So the child does nothing that fails before it executes, and the
- * parent waits for that (birth_await). Under the sanitizers, elsewhere than on Linux, and for tests
- * under valgrind, which knows no such child, it is fork(2). */
+ * parent waits for that (birth_await). Under the sanitizers, elsewhere than on Linux, where such a
+ * child is refused, and for tests under valgrind, which knows none, it is fork(2). */
 #ifndef DLOCK_RUN_BIRTH_H
 #define DLOCK_RUN_BIRTH_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Does it share memory, here? */
+/* Does it share memory, here? After a birth: did it? */
 bool
 birth_shares_memory(void);
 

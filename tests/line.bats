@@ -200,6 +200,24 @@ expects() {
 	assert_no_trace job
 }
 
+somebody_listens() {
+	[ -n "$(redis PUBSUB CHANNELS)" ]
+}
+
+@test "thousands of dead before a waiter, more than one script passes over: it has the lock within seconds" {
+	hold job
+	redis EVAL 'for i = 1, 3500 do
+		redis.call("ZADD", KEYS[1], i, "ghost-" .. i)
+		redis.call("HSET", KEYS[2], "ghost-" .. i, "mode=exclusive\nhost=x\nseen=" .. ARGV[1] .. "\npush=1\n")
+	end' 2 "$(queue_key_of job)" "lock:job#info{lock:job}" "${EPOCHREALTIME/./}" >/dev/null
+	start_dlock -w 30 job touch ran
+	wait_until 5s somebody_listens
+	let_go
+	wait_until 15s test -e ran
+	wait_until 5s gone "$OUTER"
+	assert_no_trace job
+}
+
 @test "--max-waiters N: who finds N waiting gives up at once, the dead do not count, 0 is -n" {
 	hold job
 	wait_in_line 1 job

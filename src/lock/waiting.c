@@ -82,6 +82,9 @@ plan_next(struct lock *lock, bool still, struct instant now)
 	bool may_be_next = !lock->place.told || lock->place.rank == 0;
 	int64_t left_ns = lock->holder.left_ns;
 	int64_t pause = lock->place.told ? time_to_ask(lock) : time_to_poll(lock);
+	/* Behind so many dead that the server has not come to their end: it goes on when asked. */
+	if (lock->place.rank > 0 && left_ns == 0)
+		pause = POLL_FIRST;
 	if (may_be_next && !still && left_ns >= 0 && pause - BEHIND_EXPIRY > left_ns)
 		pause = left_ns + BEHIND_EXPIRY;
 	lock->due = instant_earlier(instant_plus(now, pause), lock_wait_until(lock));

@@ -145,7 +145,8 @@ local function describe(word, ticket, hears)
 		owner = string.gsub(who, '^dlock!%l+:', '')
 	end
 	local rank = ticket and redis.call('ZRANK', KEYS[4], token)
-	return {word, kind == 'free' and 0 or time_to_wait(wanted), now_text, who,
+	-- 0 to one who is not first: so many before it are dead that there is more to be done.
+	return {word, (kind == 'free' or is_exhausted) and 0 or time_to_wait(wanted), now_text, who,
 		record_of(owner) or '', rank or -1, ticket or '0', hears or 0}
 end
 

@@ -166,6 +166,9 @@ end
 -- Makes holders of those who are first in line, as far as there is room, and passes over the dead:
 -- PUBLISH returns how many have heard it. Who is first after that is told how long it may take, when
 -- it was not first before (`moved`). Ends before `me`, the waiter that is asking: true, it is its turn.
+-- After 1,000 dead it has done enough for one script.
+local is_exhausted = false
+
 local function serve(me, moved)
 	for _ = 1, 1000 do
 		local token = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
@@ -193,5 +196,6 @@ local function serve(me, moved)
 		end
 		moved = true
 	end
+	is_exhausted = true
 	return false
 end

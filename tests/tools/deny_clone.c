@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * deny_clone COMMAND [ARG]...: runs COMMAND where clone(2) fails with EINVAL for a child that shares
- * memory and is neither a thread nor vfork(2)'s, as it does under qemu's user mode.
+ * deny_clone COMMAND [ARG]...: runs COMMAND where clone(2) fails with EINVAL for a child that
+ * shares memory and is neither a thread nor vfork(2)'s, as it does under qemu's user mode.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -29,7 +29,8 @@ int
 main(int argc, char **argv)
 {
 	static _Alignas(16) char stack[16384];
-	/* The flags are the first argument, but for s390; their lower half comes first, but there. */
+	/* The flags are the first argument, but for s390; their lower half comes first, but there.
+	 */
 	struct sock_filter code[] = {
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),

@@ -206,6 +206,22 @@ files_below() {
 	diff wanted got
 }
 
+@test "embed-lua: an include stands for the file beside it, and one that is not there is an error" {
+	mkdir scripts
+	printf '%s\n' 'local a = 1' '-- include part.lua' 'return a + b' >scripts/whole.lua
+	run "$ROOT_DIR/scripts/embed-lua" scripts/whole.lua
+	assert_failure
+	assert_output --partial part.lua
+	printf '%s\n' '-- a comment' '	local b = 2' >scripts/part.lua
+	run -0 "$ROOT_DIR/scripts/embed-lua" scripts/whole.lua
+	assert_line --index 4 --partial '"local a = 1\n"'
+	assert_line --index 5 --partial '"local b = 2\n"'
+	assert_line --index 6 --partial '"return a + b\n"'
+	printf '%s\n' '--[[ no' 'no ]]' >scripts/part.lua
+	run -1 "$ROOT_DIR/scripts/embed-lua" scripts/whole.lua
+	assert_output --partial whole.lua
+}
+
 @test "embed-lua: a block comment is refused with its place" {
 	printf '%s\n' 'return 1' '--[[ no' 'no ]]' >block.lua
 	run "$ROOT_DIR/scripts/embed-lua" block.lua

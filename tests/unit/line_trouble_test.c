@@ -46,6 +46,7 @@ test_closed(void)
 		break_at_multi();
 		line_bench_ask(STORE_ACQUIRE, OUTCOME_HELD, "CLIENT ID, " JOIN);
 		line_bench_check_place(1, true, false);
+		bench.disturbed = false;
 		peer_hang_up(&bench.peer);
 		CHECK(peer_run_until(&bench.loop, &bench.disturbed, LIMIT_MS));
 	}

@@ -29,13 +29,16 @@ ending_on_lost(struct job *job, struct instant now)
 			/* Whose end has begun (--max-hold) has had the signal. */
 			if (job->stage != STAGE_ENDING)
 				command_signal_tree(&job->command, settings->first_signal);
-			words_announce_loss(job);
 		} else if (!testing_hook("no-kill")) {
 			job->stage = STAGE_ENDING;
 			command_end(&job->command, settings->first_signal, kill_at, now);
 			nets_call(job);
 		}
 	}
+	/* Not before it is known who has it now: we are called again then. */
+	if (job->lost && settings->on_lost == ON_LOST_SIGNAL && job->lock.explained &&
+	    !job->loss_announced)
+		words_announce_loss(job);
 }
 
 void

@@ -16,7 +16,8 @@
 #include "job/verdict.h"
 #include "job/words.h"
 
-#define WAIT_NOTICE_FIRST_NS NS_PER_S
+/* A moment after the first in line has asked again: what is said is true then. */
+#define WAIT_NOTICE_FIRST_NS (1050 * NS_PER_MS)
 #define WAIT_NOTICE_NEXT_NS (60 * NS_PER_S)
 
 static void
@@ -29,7 +30,10 @@ on_wait_notice(void *context, struct instant now)
 		message_notice("waiting for '%s': %s: %s", job->settings->name,
 		    job->settings->store->server, job->lock.problem.text);
 	} else if (job->lock.state == LOCK_WAITING) {
-		words_describe_holder(&job->lock.holder, who, sizeof who);
+		struct holder holder = job->lock.holder;
+		if (holder.held_ns >= 0)
+			holder.held_ns += instant_between(job->lock.holder_at, now);
+		words_describe_holder(&holder, who, sizeof who);
 		message_notice("waiting for '%s', held by %s", job->settings->name, who);
 	} else {
 		next_ns = WAIT_NOTICE_FIRST_NS; /* nothing is known yet */

@@ -20,6 +20,10 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 	}
 	bool past = holder->finished || holder->broken;
 	identity_describe(&holder->identity, past ? -1 : holder->held_ns, who, sizeof who);
+	if (holder->ours) {
+		snprintf(out, size, "nobody: it was granted to us, and broken by %s", who);
+		return;
+	}
 	if (holder->broken) {
 		snprintf(out, size, "%s, whose lock was broken and whose command is being ended",
 		    who);

@@ -114,9 +114,10 @@ struct lock {
 	struct problem loss_problem; /* why the last renewal failed, if one did; the release, which
 				      * is tried all the same, does not change it */
 	bool explained; /* LOST to another, and `holder` says to whom, if it could be learnt */
-	struct holder holder;   /* WAITING, FAILED by conflict: who has it */
-	enum outcome failure;   /* FAILED: HELD is the conflict */
-	struct problem problem; /* of the last failure */
+	struct instant holder_at; /* when `holder` was told */
+	struct holder holder;     /* WAITING, FAILED by conflict: who has it */
+	enum outcome failure;     /* FAILED: HELD is the conflict */
+	struct problem problem;   /* of the last failure */
 
 	bool release_waits;           /* for the explanation of a loss */
 	struct instant release_until; /* RELEASING, LEAVING: when it is given up */

@@ -96,6 +96,7 @@ lock_wait_for_turn(struct lock *lock, const struct store_answer *answer)
 	struct instant now = answer->received_at;
 	bool still = time_stands_still(&lock->holder, &answer->holder);
 	lock->holder = answer->holder;
+	lock->holder_at = now;
 	lock->place = answer->place;
 	lock->untold = answer->problem;
 	lock->contacted = true;

@@ -126,12 +126,23 @@ local function stand_in_line(ticket)
 	return hears
 end
 
+-- One whose command runs, if there is one.
+local function first_member()
+	local names = redis.call('ZRANGE', KEYS[5], 0, -1)
+	for _, name in ipairs(names) do
+		if not string.find(name, '^dlock!') then
+			return name
+		end
+	end
+	return names[1]
+end
+
 -- Who is in the way: of several one, an ancestor first, since that one will never make way.
 local function describe(word, ticket, hears)
 	local who = ''
 	kind, value = read_lock()
 	if kind == 'shared' or kind == 'slots' then
-		local first = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+		local first = first_member()
 		for _, name in ipairs({ARGV[11], 'dlock!broken:' .. token}) do
 			first = redis.call('ZSCORE', KEYS[5], name) and name or first
 		end

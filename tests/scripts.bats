@@ -26,7 +26,7 @@ teardown_file() { stop_redis; }
 @test "every command in the scripts names a key that the script was given (P93 R19)" {
 	local calls count good
 	# A key, one of them in a loop or as a function's argument; a channel that is named after one.
-	good="KEYS\\[[1-5]\\]|key\\b|lock\\b|info\\b|queue\\b|members\\b|channel_of\\(token\\)"
+	good="KEYS\\[([1-5]|i)\\]|key\\b|lock\\b|info\\b|queue\\b|members\\b|channel_of\\(token\\)"
 	good="\\(('TIME'\\)|'PUBSUB', 'NUMSUB', |'[A-Z]+', ($good)[,)])"
 	# SCAN finds keys, and reads none.
 	good="redis.pcall\\(\\.\\.\\.\\)|redis.call\\('SCAN', cursor, |(redis\\.p?call|look)$good"
@@ -49,7 +49,7 @@ teardown_file() { stop_redis; }
 		echo "${file##*/}"
 	done >checked
 	# All that take keys, but for survey.lua.
-	diff <(sort checked) <(printf '%s.lua\n' acquire break confirm queue release renew renew_member status)
+	diff <(sort checked) <(printf '%s.lua\n' acquire break check confirm queue release renew renew_member status)
 }
 
 @test "what scripts do at the server is with keys that they were given: one lock's (P93 R19)" {

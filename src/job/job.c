@@ -50,9 +50,14 @@ job_prepare_split(struct job *job)
 	    .tree = settings->tree,
 	    .terminal = &job->terminal,
 	};
-	if (channel_open(&job->channel) != 0 || tree_become_subreaper() != 0 ||
-	    guard_prepare(&job->guard) != 0)
+	if (tree_become_subreaper() != 0 || channel_open(&job->channel) != 0)
 		return -1;
+	if (guard_prepare(&job->guard) != 0) {
+		int error = errno;
+		channel_close(&job->channel);
+		errno = error;
+		return -1;
+	}
 	job->prepared = true;
 	return 0;
 }

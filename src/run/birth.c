@@ -13,7 +13,17 @@
 
 #define LONGEST_MS 10
 
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+/* gcc says so in one way, clang in the other. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#endif
+
+#if defined(__linux__) && !defined(SANITIZED)
 
 /* A few calls deep, none of them with large variables. */
 static _Alignas(16) char stack[32768];

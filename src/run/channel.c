@@ -23,7 +23,21 @@ channel_open(struct channel *channel)
 	atomic_store(&channel->page->guard_at_ns, INT64_MAX);
 	atomic_store(&channel->page->phase, PHASE_HOLDING);
 	atomic_store(&channel->page->last_word, 0);
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel->ends);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel->ends) ==
+	    0)
+		return 0;
+	int error = errno;
+	munmap(page, sizeof *channel->page);
+	errno = error;
+	return -1;
+}
+
+void
+channel_close(struct channel *channel)
+{
+	close(channel->ends[CHANNEL_OUTER]);
+	close(channel->ends[CHANNEL_RUNNER]);
+	munmap(channel->page, sizeof *channel->page);
 }
 
 int

@@ -61,6 +61,10 @@ enum channel_end {
 int
 channel_open(struct channel *channel);
 
+/* Unmakes both, should there be no fork. */
+void
+channel_close(struct channel *channel);
+
 /* After the fork: closes the other process's end. Returns the descriptor of one's own. */
 int
 channel_take(struct channel *channel, enum channel_end end);

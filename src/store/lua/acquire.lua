@@ -79,7 +79,8 @@ local function take()
 	put_record(record_text .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
 	redis.call('ZREM', KEYS[4], token)
 	local slot = admit(token, wanted, tonumber(ARGV[2]))
-	forget_the_dead()
+	-- What fails from here on is not ours: we have the lock.
+	pcall(forget_the_dead)
 	return {'GRANTED', fence, now_text, slot}
 end
 
@@ -87,6 +88,11 @@ end
 -- others may have come after us and run with a higher one.
 local function confirm(expiry)
 	local slot = expiry and expiry % 1 * 1024 or 0
+	local ttl = tonumber(ARGV[2])
+	local shortened = ttl < (expiry and expiry - now_ms or redis.call('PTTL', KEYS[1]))
+	-- First: a server without memory refuses all else unless something has been written before, and then
+	-- the claims of those who wait would pass unused.
+	redis.call('PEXPIRE', KEYS[1], is_exclusive() and ttl or math.max(redis.call('PTTL', KEYS[1]), 3 * ttl))
 	local record = record_of(token)
 	local fence = record and string.match(record, '\nfence=(%d+)')
 	if asks and (not fence or not is_exclusive() or tonumber(fence) < least) or not fence then
@@ -102,14 +108,10 @@ local function confirm(expiry)
 		redis.call('PEXPIRE', KEYS[3], month)
 	end
 	redis.call('ZREM', KEYS[4], token)
-	local ttl = tonumber(ARGV[2])
-	local shortened = ttl < (expiry and expiry - now_ms or redis.call('PTTL', KEYS[1]))
-	if is_exclusive() then
-		redis.call('PEXPIRE', KEYS[1], ttl)
-	else
+	if not is_exclusive() then
 		write_member(token, slot, ttl)
 	end
-	forget_the_dead()
+	pcall(forget_the_dead)
 	if shortened then
 		-- A claim was longer than the lease: who is first in line must not sleep until its end.
 		pcall(serve, nil, true)
@@ -201,7 +203,7 @@ local waiting = redis.call('ZCARD', KEYS[4]) > 0
 if waiting and serve(token, false) or (not ticket and redis.call('ZCARD', KEYS[4]) == 0 and has_room(wanted)) then
 	local granted = take()
 	if waiting then
-		serve(nil, true)
+		pcall(serve, nil, true)
 	end
 	return granted
 end
@@ -209,8 +211,9 @@ if mode == 'wait' and not ticket then
 	if is_crowded() then
 		return describe('FULL')
 	end
-	local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
-	ticket = string.format('%.0f', math.max(now, (tonumber(last) or 0) + 1))
+	-- A number beyond those that are counted exactly is no ticket of ours.
+	local last = tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0)
+	ticket = string.format('%.0f', last < 9e15 and math.max(now, last + 1) or now)
 	hears = stand_in_line(ticket)
 end
 return describe('BUSY', ticket, hears)

@@ -25,8 +25,9 @@ local usual = redis.pcall('GET', KEYS[1]) == token
 if not usual then
 	return {'UNUSUAL', 0, now_text}
 end
+-- First: see acquire.lua.
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local fence = draw_fence(tonumber(ARGV[3]), ARGV[4])
 keep_fence(fence, ARGV[4])
 put_record(ARGV[5] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {'OWNED', fence, now_text, 0}

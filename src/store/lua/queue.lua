@@ -76,7 +76,10 @@ local function free_slot()
 	local taken, slot = {}, 0
 	local members = redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES')
 	for i = 2, #members, 2 do
-		taken[members[i] % 1 * 1024] = true
+		local score = tonumber(members[i])
+		if score < 9e15 then
+			taken[score % 1 * 1024] = true
+		end
 	end
 	while taken[slot] do
 		slot = slot + 1
@@ -177,6 +180,9 @@ local function serve(me, moved)
 		end
 		local record = record_of(token)
 		local mode = record and string.match(record, '\nmode=([^\n]+)')
+		if mode ~= 'exclusive' and mode ~= 'shared' and not string.find(mode or '', '^slots:%d+$') then
+			mode = nil
+		end
 		if token == me then
 			return has_room(mode)
 		end

@@ -17,3 +17,29 @@ load helpers/badday
 @test "bad days that stay (OOM, no rights, no EVAL, a garbage fence): told at once, in line tried again; under OOM a lock renews and releases" {
 	bad_days oom noauth noperm_inside no_eval garbage_fence
 }
+
+@test "man page: DIAGNOSTICS is the table of these tests" {
+	grep '^[a-z_]* | ' "$DIAGNOSTICS" | sed 's/^\([a-z_]*\) | - |/\1 | |/' >table
+	awk '
+		/^\.Sh/ { inside = $0 == ".Sh DIAGNOSTICS" }
+		inside && /^\.\\" row / { name = $3 }
+		inside && name && /^\.It/ { says = sub(/^\.It Li /, "") ? $0 : "" }
+		inside && name && /^\.Em/ {
+			sub(/^\.Em /, ""); sub(/ \.$/, ""); gsub(/ , /, " | ")
+			print name " | " says (says == "" ? "" : " ") "| " $0
+			name = ""
+		}' "$ROOT_DIR/man/dlock.1" >page
+	[ "$(wc -l <table)" -ge 25 ]
+	diff table page
+	# What is literal there must be shown so.
+	mandoc -T ascii -O width=200 "$ROOT_DIR/man/dlock.1" | sed -e 's/.\x08//g' >shown
+	local says
+	while IFS='|' read -r _ says _; do
+		says=${says# } says=${says% }
+		[ -z "$says" ] || grep -qF -- "$says" shown || { echo "not shown so: $says"; return 1; }
+	done <table
+}
+
+@test "every row has something that provokes it, and every one that provokes is a row" {
+	diff <(every_row | sort) <(declare -F | sed -n 's/^declare -f provoke_//p' | sort)
+}

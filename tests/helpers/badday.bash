@@ -31,7 +31,7 @@ bad_days() {
 	done
 	wait "${pids[@]}" || true
 	for name in "$@"; do
-		[ -e "$name/done" ] || { echo "$name did not come to its end:"; tail -n 20 "$name/trace" | cut -c 1-200; } >>"$name/wrong"
+		[ -e "$name/finished" ] || { echo "$name did not come to its end:"; tail -n 20 "$name/trace" | cut -c 1-200; } >>"$name/wrong"
 		[ ! -s "$name/wrong" ] || { echo "--- $name"; cat "$name/wrong"; tail -n 40 "$name"/*.log || true; count=$((count + 1)); } >&2
 	done
 	[ "$count" = 0 ]
@@ -52,7 +52,7 @@ bad_day() {
 	! is_function "arrange_$NAME" || "arrange_$NAME"
 	export DLOCK_SERVER=$ROW_URL
 	set_the_scene && play
-	touch done
+	touch finished
 	[ -z "${HOG:-}" ] || kill "$HOG" 2>/dev/null
 	kill -KILL "${PID[@]}" 2>/dev/null
 	[ -z "${PROXY_DIR:-}" ] || remove_proxy
@@ -424,16 +424,36 @@ through_proxy() {
 	ROW_URL=$DLOCK_SERVER
 }
 
-# Nobody of them may open one more; what is open stays so.
+# Nobody of them may open one more; what is open stays so. poll(2) refuses more descriptors than the
+# limit, and does so when it is called: so the connections end in the same moment.
 prepare_emfile() { LIMIT=(prlimit "--nofile=$FEW:"); }
 FEW=5
-provoke_emfile() { limit_all "$FEW" && cut_all; }
-cure_emfile() { limit_all 1000; }
-limit_all() {
+provoke_emfile() {
+	local pids
+	mapfile -t pids < <(all_processes)
+	/usr/bin/python3 -c '
+import resource, socket, sys
+admin = socket.socket(socket.AF_UNIX)
+admin.connect(sys.argv[1])
+admin.sendall(b"AUTH admin any\r\n")
+admin.recv(100)
+for pid in map(int, sys.argv[3:]):
+    hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (int(sys.argv[2]), hard))
+admin.sendall(b"CLIENT KILL USER default\r\n")
+sys.exit(0 if admin.recv(100)[1:2] > b"0" else 1)' "$REDIS_SOCK" "$FEW" "${pids[@]}"
+}
+cure_emfile() {
+	local pid
+	for pid in $(all_processes); do
+		prlimit --pid "$pid" --nofile=1000: || return
+	done
+}
+all_processes() {
 	local pid
 	for pid in "${PID[@]}"; do
-		for pid in "$pid" $(pgrep -x dlock-run -P "$pid"); do
-			prlimit --pid "$pid" "--nofile=$1:" || return
-		done
+		echo "$pid"
+		pgrep -x dlock-run -P "$pid"
 	done
+	return 0
 }

@@ -44,7 +44,7 @@ bad_day() {
 	row=$(grep "^$1 |" "$DIAGNOSTICS") || { echo "no such row"; return; }
 	IFS='|' read -r NAME SAYS ON_ACQUIRE ON_WAITING ON_HOLDING ON_RELEASE <<<"${row// | /|}"
 	cd "$WORK/$1" || return
-	SHORT=2s SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
+	SHORT=2s WAIT=6 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
 	! is_function "prepare_$NAME" || "prepare_$NAME"
 	start_redis --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
 	: "${ROW_URL:=$URL_TCP}"
@@ -107,7 +107,7 @@ set_the_scene() {
 	run_dlock b --ttl "$SHORT" b sh -c "$(stay b)"
 	poll_for 8000 all_hold || { echo "the scene is not set: nobody holds"; return 1; }
 	QUEUED=$(now_ms)
-	run_dlock w1 -w 6s w touch ran.w1
+	run_dlock w1 -w "$WAIT" w touch ran.w1
 	poll_for 5000 all_wait 1
 	run_dlock w2 -w 90s w touch ran.w2
 	poll_for 5000 all_wait 2 || { echo "the scene is not set: nobody waits"; return 1; }
@@ -124,7 +124,7 @@ all_wait() {
 play() {
 	"provoke_$NAME" >>provoke.out || { echo "not provoked"; return; }
 	PROVOKED=$(now_ms)
-	[ $((PROVOKED - QUEUED)) -lt 5000 ] || echo "provoked too late for who waits"
+	[ $((PROVOKED - QUEUED)) -lt $((WAIT * 1000 - 1000)) ] || echo "provoked too late for who waits"
 	touch c.go
 	case $TURN in
 	'') ;;
@@ -154,14 +154,14 @@ on_acquire() {
 	local wanted=$ON_ACQUIRE how
 	[ "$wanted" != retried ] || wanted=69
 	[ "$wanted" != fine ] || wanted=0
-	for how in -n '' '-w 400ms' '-w 19s'; do
+	for how in -n '' '-w 1s' '-w 19s'; do
 		[ "$how $ON_ACQUIRE" != '-w 19s retried' ] || continue
 		# shellcheck disable=SC2086 # an option and its value
 		attempt $how
 		expect "acquire $how" "$STATUS" "$wanted"
 		[ "$wanted" = 0 ] || expect_said attempt
 		[ "$wanted" = 0 ] || [ ! -e ran.d ] || echo "COMMAND has run"
-		[ "$how $ON_ACQUIRE" != '-w 400ms retried' ] || [ "$MS" -ge 400 ] || echo "acquire $how: after $MS ms"
+		[ "$how $ON_ACQUIRE" != '-w 1s retried' ] || [ "$MS" -ge 1000 ] || echo "acquire $how: after $MS ms"
 		[ "$MS" -le 12000 ] || echo "acquire $how: $MS ms"
 	done
 	[ "$ON_ACQUIRE" != retried ] || run_dlock d -w 90s d touch ran.d
@@ -203,7 +203,7 @@ past() {
 }
 
 on_waiting() {
-	ended w1 15
+	ended w1 20
 	[ ! -e ran.w1 ] || echo "waiting: COMMAND has run"
 	case $ON_WAITING in
 	retried)
@@ -283,9 +283,9 @@ cure_noperm() { admin ACL SETUSER default +@all; }
 provoke_noperm_inside() { admin ACL SETUSER default -get; }
 cure_noperm_inside() { admin ACL SETUSER default +@all; }
 
-prepare_loading() { SHORT=6s SERVER=(--loading-process-events-interval-bytes 1024); }
+prepare_loading() { SHORT=6s WAIT=10 SERVER=(--loading-process-events-interval-bytes 1024); }
 provoke_loading() {
-	admin DEBUG POPULATE 20000 && admin SAVE && restart_with --key-load-delay 1000 &&
+	admin DEBUG POPULATE 60000 && admin SAVE && restart_with --key-load-delay 300 &&
 		poll_for 5000 says_to_ping LOADING
 }
 cure_loading() { admin CONFIG SET key-load-delay 0 && poll_for 20000 says_to_ping PONG; }
@@ -296,7 +296,8 @@ says_to_ping() {
 
 prepare_busy() { SERVER=(--lua-time-limit 50); }
 provoke_busy() {
-	redis-cli -s "$REDIS_SOCK" --user admin --pass any --no-auth-warning EVAL 'while true do end' 0 >/dev/null 2>&1 &
+	printf '%s\n' 'CLIENT KILL USER default' 'EVAL "while true do end" 0' |
+		redis-cli -s "$REDIS_SOCK" --user admin --pass any --no-auth-warning >/dev/null 2>&1 &
 	track "$!"
 	poll_for 5000 says_to_ping BUSY
 }
@@ -389,11 +390,11 @@ provoke_garbage_fence() {
 }
 cure_garbage_fence() { delete_siblings fence; }
 
-prepare_wrong_db() { SHORT=6s ROW_URL=redis://127.0.0.1:PORT/3 ADMIN_DB=3; }
+prepare_wrong_db() { SHORT=6s WAIT=10 ROW_URL=redis://127.0.0.1:PORT/3 ADMIN_DB=3; }
 provoke_wrong_db() { ADMIN_DB=0 && restart_with --databases 1; }
 
 # A proxy that does not pass a command on answers as a server that does not know it.
-prepare_no_eval() { SHORT=6s; }
+prepare_no_eval() { SHORT=6s WAIT=10; }
 provoke_no_eval() { admin SAVE && restart_with --rename-command EVAL ''; }
 cure_no_eval() { restart_with; }
 

@@ -10,6 +10,7 @@
 load helpers/common
 load helpers/checks
 load helpers/proxy
+load helpers/tls
 
 setup() {
 	common_setup
@@ -60,6 +61,17 @@ unreached() {
 	unreached 77 NOAUTH
 	redis --pass Secret1234 --no-auth-warning ACL SETUSER default on nopass >/dev/null
 	unreached 69 'DB index is out of range' -S "redis://127.0.0.1:$REDIS_PORT/99"
+}
+
+@test "over TLS it is checked as in clear; a certificate that is not to be trusted: 77" {
+	make_files
+	make_ca other
+	start_tls_redis --appendonly yes
+	run -0 dlock --cacert ca.pem --check
+	[ "${lines[-1]}" = 'verdict: good' ]
+	assert_line --regexp '^reached: name looked up in '
+	refute_line --partial 'path:'
+	unreached 77 certificate --cacert other.pem
 }
 
 @test "a password file that is not there is a matter of configuration: 78, and no report" {

@@ -322,6 +322,8 @@ lacks() {
 	lacks 'foreign watch' 'client|tracking'
 	lacks 'foreign watch' 'client|id'
 	lacks 'counter' persist
+	user_without '-client|caching'
+	finds 0 foreign CACHING -S "redis://u@127.0.0.1:$REDIS_PORT"
 	lacks 'waiting shared slots' zadd
 	lacks 'shared slots' zremrangebyscore
 	lacks 'list' scan
@@ -347,7 +349,8 @@ lacks() {
 	redis ACL SETUSER u reset on nopass '~lock:*' resetchannels +@all >/dev/null
 	finds 0 messages 'waiters are not told, and poll: the server says: NOPERM' -S "redis://u@127.0.0.1:$REDIS_PORT"
 	redis ACL SETUSER u reset on nopass '~lock:*' '&lock:*' +@all >/dev/null
-	finds 0 foreign '__redis__:invalidate' -S "redis://u@127.0.0.1:$REDIS_PORT"
+	run -0 dlock -S "redis://u@127.0.0.1:$REDIS_PORT" --check
+	[ "${lines[-1]}" = 'verdict: good' ]
 	no_keys
 }
 
@@ -366,6 +369,23 @@ lacks() {
 	start_redis --appendonly yes --rename-command CONFIG ''
 	run -0 dlock --check
 	[ "${lines[-1]}" = 'verdict: good, as far as it is seen (CONFIG GET not told)' ]
+}
+
+@test "the user of the man page: good, as far as it is seen; with the rights to be told: good" {
+	local rule more
+	start_redis --appendonly yes
+	read -ra rule < <(sed -n '/^ACL SETUSER dlock on /,/^\.Ed/p' "$ROOT_DIR/man/dlock.1" |
+		sed -e 's/^ACL SETUSER dlock //' -e '/^\.Ed/d' | tr -s '\n ' ' ')
+	read -ra more < <(sed -n 's/^\.Dl \(+info .*\)/\1/p' "$ROOT_DIR/man/dlock.1")
+	[ "${#rule[@]}" -gt 20 ]
+	[ "${#more[@]}" -eq 4 ]
+	redis ACL SETUSER dlock reset "${rule[@]}" >/dev/null
+	run -0 dlock -S "redis://dlock:secret@127.0.0.1:$REDIS_PORT" --check
+	[ "${lines[-1]}" = 'verdict: good, as far as it is seen (INFO and CONFIG GET not told)' ]
+	redis ACL SETUSER dlock "${more[@]}" >/dev/null
+	run -0 dlock -S "redis://dlock:secret@127.0.0.1:$REDIS_PORT" --check
+	[ "${lines[-1]}" = 'verdict: good' ]
+	no_keys
 }
 
 @test "commands that a server, or a proxy before it, does not know" {

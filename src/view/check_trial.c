@@ -192,9 +192,9 @@ stand_in_line(struct trial *trial)
 	const struct check_trial *watch = &facts->trials[FEATURE_WATCH];
 	if (!trial->is_lost)
 		check_facts_take_trial(facts, FEATURE_FOREIGN, told,
-		    watch->result == CHECK_FAILS ? watch->why
-						 : "the server does not tell of changes (CLIENT "
-						   "CACHING, channel __redis__:invalidate)");
+		    watch->result == CHECK_FAILS
+			? watch->why
+			: "the server does not tell of changes (CLIENT TRACKING, CLIENT CACHING)");
 	return !trial->is_lost;
 }
 

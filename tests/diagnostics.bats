@@ -18,6 +18,25 @@ load helpers/badday
 	bad_days oom noauth noperm_inside no_eval garbage_fence
 }
 
+@test "a key that is evicted: lost at the next renewal, without --watch (R54)" {
+	local i
+	start_redis --maxmemory 4mb --maxmemory-policy allkeys-lru
+	start_dlock --ttl 6s job sleep 900
+	wait_until 3s running "$OUTER"
+	for ((i = 0; i < 2000; i++)); do
+		held job || break
+		redis EVAL "for i = 1, 10 do redis.call('SET', 'fill:' .. ARGV[1] .. ':' .. i, string.rep('x', 10000)) end" \
+			0 "$i" >/dev/null
+	done
+	free job
+	[ "$i" -gt 0 ]
+	start_clock
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	assert_between 0 4000 "$(clock_ms)" "milliseconds until the loss was known"
+	grep -F "lost 'job': the key is gone" "$DLOCK_LOG"
+}
+
 @test "man page: DIAGNOSTICS is the table of these tests" {
 	grep '^[a-z_]* | ' "$DIAGNOSTICS" | sed 's/^\([a-z_]*\) | - |/\1 | |/' >table
 	awk '

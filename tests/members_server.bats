@@ -33,8 +33,8 @@ setup() { shared_setup; }
 
 @test "a read-only server: 69 and nothing taken" {
 	redis REPLICAOF 127.0.0.1 1
-	refused_with 69 READONLY -s
-	refused_with 69 READONLY --slots 2
+	refused_with 69 READONLY -n -s
+	refused_with 69 READONLY -n --slots 2
 	redis REPLICAOF NO ONE
 	[ "$(redis DBSIZE)" = 0 ]
 }

@@ -374,8 +374,8 @@ lacks() {
 @test "the user of the man page: good, as far as it is seen; with the rights to be told: good" {
 	local rule more
 	start_redis --appendonly yes
-	read -ra rule < <(sed -n '/^ACL SETUSER dlock on /,/^\.Ed/p' "$ROOT_DIR/man/dlock.1" |
-		sed -e 's/^ACL SETUSER dlock //' -e '/^\.Ed/d' | tr -s '\n ' ' ')
+	read -ra rule <<<"$(sed -n '/^ACL SETUSER dlock on /,/^\.Ed/p' "$ROOT_DIR/man/dlock.1" |
+		sed -e 's/^ACL SETUSER dlock //' -e '/^\.Ed/d' | tr -s '\n ' ' ')"
 	read -ra more < <(sed -n 's/^\.Dl \(+info .*\)/\1/p' "$ROOT_DIR/man/dlock.1")
 	[ "${#rule[@]}" -gt 20 ]
 	[ "${#more[@]}" -eq 4 ]

@@ -183,6 +183,44 @@ swallow() {
 	[ "$(replica EXISTS lock:job)" = 0 ]
 }
 
+@test "a name that stands for the new master and the old one: after a refusal the other address comes first" {
+	point_at 127.0.0.1 127.0.0.2
+	start_replica
+	hold --ttl 3s
+	replica_in_step
+	wait_until 4s confirmed_more_than "$(confirmed_count)"
+	promote_replica
+	wait_until 3s grep -q READONLY "$DLOCK_LOG"
+	wait_until 2s eval '[ "$(replica PTTL lock:job)" -gt 2200 ]'
+	finish
+	[ "$(replica EXISTS lock:job)" = 0 ]
+}
+
+@test "a look-up that hangs holds up neither who waits nor a release: the addresses from before serve (R79)" {
+	local holder waiter
+	export SLOW_RESOLVER_FLAG=$WORK/hang ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+	point_at 127.0.0.1
+	in_names env LD_PRELOAD="$TOOLS/slow_resolver_preload.so"
+	hold --ttl 3s
+	holder=$OUTER
+	start_named --ttl 3s -w 20s job echo 'it waited'
+	waiter=$OUTER
+	wait_until 3s grep -q 'waiting for' "$DLOCK_LOG"
+	touch hang
+	cut_connections
+	touch go
+	start_clock
+	exit_status_of "$holder"
+	[ "$STATUS" -eq 23 ]
+	exit_status_of "$waiter"
+	[ "$STATUS" -eq 0 ]
+	# Longer look-ups than a quarter of what a connection may take are not waited for.
+	assert_between 0 2500 "$(clock_ms)" "milliseconds until both had ended"
+	[ "$(grep -c '' hang.calls)" -ge 2 ]
+	! grep -F "could not be released" "$DLOCK_LOG"
+	free job
+}
+
 @test "who waits for a lock of the old master has it from the new one, and gives it back there" {
 	point_at 127.0.0.1
 	redis SET lock:job somebody PX 60000 >/dev/null

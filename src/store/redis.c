@@ -185,8 +185,10 @@ redis_start(struct store *store, const struct store_request *request)
 	redis_watch_asked(redis->watch, request);
 	/* Not when it refuses, but now: meanwhile the server may get over it, a waiter is still
 	 * told what happens, and the name is looked up as late as can be. */
-	if (is_outdated(redis))
+	if (is_outdated(redis)) {
+		link_shun(&redis->link);
 		redis_drop_connection(redis);
+	}
 	redis->request = *request;
 	redis->pending = true;
 	redis->late = 0;

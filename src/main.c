@@ -15,7 +15,8 @@
  *   view/            view.h (--status, --list, --break, --check), look.h (asking about one lock),
  *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
  *                    text.h, glob.h, visit.h (to a server), check_facts.h, check_judge.h (what was
- *                    found, and what it means), check_ask.h, check_trial.h, check_print.h
+ *                    found, and what it means), check_ask.h, check_trial.h, check_party.h,
+ *                    check_watch.h, check_print.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),

@@ -16,7 +16,7 @@ setup() {
 	redis FLUSHALL >/dev/null
 }
 
-@test "a user with the rights that the man page lists can do everything" {
+@test "a user with the rights that the man page lists can do everything, and names no key but the lock's (P94)" {
 	make_user
 	start redis-cli -s "$REDIS_SOCK" MONITOR >monitor
 	wait_until 2s grep -q OK monitor

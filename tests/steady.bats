@@ -48,6 +48,41 @@ asked() {
 	[ "$STATUS" -eq 23 ]
 }
 
+@test "a master that has become a replica: holder, waiter and newcomer do not connect again and again; lost by the clock, else undisturbed (R33)" {
+	local before holder waiter short newcomer
+	redis SET lock:other another PX 60000
+	start_dlock --ttl 20s long sh -c 'until [ -e go ]; do sleep 0.05; done; exit 23'
+	holder=$OUTER
+	wait_until 3s running "$holder"
+	start_dlock -w 60s other sh -c 'exit 24'
+	waiter=$OUTER
+	wait_until 3s asked 2
+	start_dlock --ttl 2s short sh -c 'until [ -e never ]; do sleep 0.05; done'
+	short=$OUTER
+	wait_until 3s running "$short"
+	redis REPLICAOF 127.0.0.1 1
+	start_dlock -w 60s new sh -c 'exit 25'
+	newcomer=$OUTER
+	before=$(connections)
+	start_clock
+	exit_status_of "$short"
+	[ "$STATUS" -eq 79 ]
+	assert_between 0 1900 "$(clock_ms)" "milliseconds until it was lost"
+	sleep 1
+	# One each of the newcomer and of those who ask here.
+	assert_between 1 8 $(($(connections) - before)) "connections in $(clock_ms) ms"
+	redis REPLICAOF NO ONE
+	redis DEL lock:other
+	: >go
+	exit_status_of "$newcomer" && [ "$STATUS" -eq 25 ]
+	exit_status_of "$waiter" && [ "$STATUS" -eq 24 ]
+	exit_status_of "$holder" && [ "$STATUS" -eq 23 ]
+}
+
+connections() {
+	redis INFO stats | tr -d '\r' | sed -n 's/^total_connections_received://p'
+}
+
 @test "a server that closes idle connections after 2 s: a waiter waits on, a holder with a TTL of 60 s is undisturbed (R88)" {
 	redis CONFIG SET timeout 2
 	start_dlock --ttl 60s job sh -c 'until [ -e go ]; do sleep 0.05; done; exit 23'

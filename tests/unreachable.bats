@@ -201,7 +201,15 @@ stop_redis_only() {
 	for how in skip run; do
 		run -69 dlock --if-unreachable "$how" job touch ran
 		assert_output --partial READONLY
+		# With -w it is asked again, and was an answer all the same: also when it goes meanwhile.
+		run -69 dlock --if-unreachable "$how" -w 300ms job touch ran
+		assert_output --partial READONLY
 	done
+	start_dlock --if-unreachable run -w 4s job touch ran
+	wait_until 3s grep -q READONLY "$DLOCK_LOG"
+	kill -KILL "$REDIS_PID"
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 69 ]
 	[ ! -e ran ]
 }
 

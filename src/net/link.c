@@ -191,6 +191,15 @@ on_addresses(void *context, const struct addresses *addresses, const struct prob
 	try_next_address(link);
 }
 
+void
+link_shun(struct link *link)
+{
+	if (link->state != LINK_OPEN || link->next_address == 0)
+		return;
+	link->shunned = link->addresses.items[link->next_address - 1];
+	link->shunned_length = link->addresses.lengths[link->next_address - 1];
+}
+
 /* Time is over for a look-up, where addresses from before can serve, or for an address, where
  * another one is left. */
 static void
@@ -242,8 +251,10 @@ try_next_address(struct link *link)
 {
 	link->state = LINK_CONNECTING;
 	loop_stop_timer(link->loop, &link->patience);
-	if (link->next_address == 0)
+	if (link->next_address == 0) {
 		link->connecting_at = clock_now();
+		addresses_put_last(&link->addresses, &link->shunned, link->shunned_length);
+	}
 	while (link->next_address < link->addresses.count) {
 		size_t left = link->addresses.count - link->next_address;
 		if (begin_to_connect(link, link->next_address++) != 0) {

@@ -75,6 +75,8 @@ struct link {
 	struct addresses addresses;
 	struct addresses last_good; /* what the name stood for when it last worked */
 	size_t next_address;
+	struct sockaddr_storage shunned; /* by link_shun */
+	socklen_t shunned_length;        /* 0: none */
 	struct watch watch;
 	struct transport transport;
 	struct timer patience; /* with one address, while there is another */
@@ -101,6 +103,11 @@ link_init(struct link *link, struct loop *loop, const struct url *url,
  * address that worked before is used when the name cannot be looked up. */
 void
 link_open(struct link *link, struct instant deadline, bool fall_back);
+
+/* The server at the address of an open link is of no use, at least for now: where the name has
+ * others they are tried before it from the next link_open on. */
+void
+link_shun(struct link *link);
 
 /* Appends a command, whose arguments are plain strings, to what link_flush sends: several together
  * are one pipeline. */

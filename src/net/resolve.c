@@ -14,6 +14,24 @@
 #include "base/compat/close_range.h"
 #include "base/helper.h"
 
+void
+addresses_put_last(struct addresses *addresses, const struct sockaddr_storage *address,
+    socklen_t length)
+{
+	size_t to = 0;
+	for (size_t from = 0; from < addresses->count; from++) {
+		if (addresses->lengths[from] == length &&
+		    memcmp(&addresses->items[from], address, length) == 0)
+			continue;
+		addresses->items[to] = addresses->items[from];
+		addresses->lengths[to++] = addresses->lengths[from];
+	}
+	for (; to < addresses->count; to++) {
+		addresses->items[to] = *address;
+		addresses->lengths[to] = length;
+	}
+}
+
 /* Returns getaddrinfo's error, 0 for none. */
 static int
 look_up(const char *host, int port, int flags, struct addresses *addresses)

@@ -26,6 +26,11 @@ struct addresses {
 	socklen_t lengths[RESOLVE_MAX];
 };
 
+/* Puts that address, if it is among them, behind the others, whose order stays. */
+void
+addresses_put_last(struct addresses *addresses, const struct sockaddr_storage *address,
+    socklen_t length);
+
 struct resolver {
 	struct loop *loop;
 	struct watch watch;

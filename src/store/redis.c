@@ -9,6 +9,10 @@
 
 #include "store/redis_parts.h"
 
+/* So long a connection lives at least before another one takes its place because the server
+ * refuses: where the name has not been moved yet, five logins a second are enough. */
+#define OUTDATED_AFTER (200 * NS_PER_MS)
+
 void
 redis_report(struct redis_store *redis, struct store_answer *answer)
 {
@@ -36,6 +40,7 @@ redis_drop_connection(struct redis_store *redis)
 	link_close(&redis->link);
 	line_reset(&redis->line);
 	redis->phase = PHASE_CLOSED;
+	redis->outdated = false;
 	redis->skip = 0;
 }
 
@@ -94,6 +99,7 @@ on_opened(void *context)
 {
 	struct redis_store *redis = context;
 	redis->phase = PHASE_LOGIN;
+	redis->opened_at = clock_now();
 	redis_watch_hold_back(redis->watch, true);
 	/* Beside a password nothing is done: what it has passed through, registers too, is left to
 	 * be written over by the login's own work, and not saved to the stack by somebody else's.
@@ -163,6 +169,13 @@ from_store(struct store *store)
 	return (struct redis_store *)store;
 }
 
+static bool
+is_outdated(const struct redis_store *redis)
+{
+	return redis->phase == PHASE_IDLE && redis->outdated &&
+	    instant_between(redis->opened_at, clock_now()) >= OUTDATED_AFTER;
+}
+
 static void
 redis_start(struct store *store, const struct store_request *request)
 {
@@ -170,6 +183,12 @@ redis_start(struct store *store, const struct store_request *request)
 	bool under_way = redis->pending && redis->phase == PHASE_ASKED;
 
 	redis_watch_asked(redis->watch, request);
+	/* Not when it refuses, but now: meanwhile the server may get over it, a waiter is still
+	 * told what happens, and the name is looked up as late as can be. */
+	if (is_outdated(redis)) {
+		link_shun(&redis->link);
+		redis_drop_connection(redis);
+	}
 	redis->request = *request;
 	redis->pending = true;
 	redis->late = 0;

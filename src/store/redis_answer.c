@@ -91,6 +91,19 @@ strip_script(const char *text, size_t *length)
 	return text;
 }
 
+bool
+answer_suggests_move(const char *text)
+{
+	static const char *const words[] = {"READONLY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS "};
+	size_t length;
+	const char *told = strip_script(text, &length);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (strncmp(told, words[i], strlen(words[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 void
 answer_tell_error(const char *text, struct problem *problem)
 {

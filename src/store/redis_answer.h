@@ -23,6 +23,12 @@ answer_classify_error(const char *text);
 bool
 answer_may_pass(const char *text);
 
+/* Is it a refusal of a server that may not be the right one any more? Where a service moves a name
+ * to a new master, the old one becomes a replica: READONLY, then LOADING or MASTERDOWN, or
+ * NOREPLICAS where it is cut off. */
+bool
+answer_suggests_move(const char *text);
+
 /* An error text of the server for people, with what they can do about it where a user lacks a
  * permission. */
 void

@@ -95,6 +95,7 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 	int64_t server_us = 0;
 	bool complete = true;
 
+	redis->outdated = reply->kind == REPLY_ERROR && answer_suggests_move(reply->text);
 	switch (redis->request.verb) {
 	case STORE_ACQUIRE:
 	case STORE_TOUCH:

@@ -33,6 +33,10 @@ struct redis_store {
 	bool pending;           /* somebody waits for an answer to: */
 	struct store_request request;
 	struct instant sent_at;
+	/* The server that this connection leads to may have been replaced: the name is to be looked
+	 * up again. */
+	bool outdated;
+	struct instant opened_at;
 	unsigned int skip; /* answers on the way to requests that nobody waits for */
 	unsigned int late; /* LATE answers to this request */
 	/* The server's clock: clock_us at clock_at. The true one is ahead of what follows from

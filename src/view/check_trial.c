@@ -10,35 +10,16 @@
 
 #include "base/identity.h"
 #include "base/keys.h"
-#include "store/redis.h"
 #include "store/redis_answer.h"
+#include "view/check_party.h"
 #include "view/check_watch.h"
 #include "view/slice.h"
-
-/* The lease of the trial: who dies in the middle of it leaves its lock for so long. */
-#define TRIAL_TTL (5 * NS_PER_S)
-/* A message that has not come by then does not come. */
-#define MESSAGE_LIMIT NS_PER_S
-
-/* One of the two who want the lock. */
-struct party {
-	struct redis_settings settings;
-	struct store *store;
-	char token[TOKEN_SIZE];
-	char record[IDENTITY_RECORD];
-	char mode[16];
-	bool is_answered;
-	struct store_answer answer;
-	struct instant granted_at, changed_at; /* the message came; else never */
-};
 
 struct trial {
 	struct visit *visit, *second;
 	struct check_facts *facts;
 	struct keys keys;
 	struct party one, two;
-	struct timer limit;
-	bool is_late;
 	struct problem error; /* that a script was answered with */
 	bool is_refused;
 	bool is_lost; /* the server; visit->problem says why */
@@ -127,145 +108,20 @@ leave(void *context)
 
 /* -- the parties ------------------------------------------------------------------------------ */
 
-static void
-on_answered(void *context, const struct store_answer *answer)
-{
-	struct party *party = context;
-	party->answer = *answer;
-	party->is_answered = true;
-}
-
-static void
-on_disturbed(void *context, struct instant now)
-{
-	(void)context;
-	(void)now;
-}
-
-static void
-on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
-{
-	struct party *party = context;
-	(void)left_ns;
-	if (wake == WAKE_GRANTED)
-		party->granted_at = now;
-	else if (wake == WAKE_CHANGED)
-		party->changed_at = now;
-}
-
-static void
-set_mode(struct party *party, const char *mode)
-{
-	static struct identity identity;
-	identity_gather(&identity, "dlock", "");
-	snprintf(party->mode, sizeof party->mode, "%s", mode);
-	snprintf(identity.mode, sizeof identity.mode, "%s", mode);
-	identity_write(&identity, party->record);
-}
-
-static bool
-open_party(struct trial *trial, struct party *party)
-{
-	static const struct store_events events = {
-	    .answered = on_answered,
-	    .disturbed = on_disturbed,
-	    .woken = on_woken,
-	};
-	const struct view_settings *settings = trial->visit->settings;
-	identity_make_token(party->token);
-	set_mode(party, "exclusive");
-	party->settings = (struct redis_settings){
-	    .url = settings->url,
-	    .secret = settings->secret,
-	    .server = settings->server,
-	    .keys = &trial->keys,
-	    .token = party->token,
-	    .record = party->record,
-	    .mode = party->mode,
-	    .max_waiters = -1,
-	    .fence_mode = FENCE_CLOCK,
-	};
-	party->granted_at = party->changed_at = INSTANT_NEVER;
-	party->store = redis_store_new(settings->loop, &party->settings);
-	if (party->store == NULL)
-		return false;
-	party->store->events = &events;
-	party->store->context = party;
-	return true;
-}
-
-static bool
-run_loop(struct trial *trial)
-{
-	struct visit *visit = trial->visit;
-	if (loop_run_once(visit->settings->loop) == 0)
-		return true;
-	problem_set_errno(&visit->problem, "cannot wait", errno);
-	visit->problem.is_system = true;
-	visit->outcome = OUTCOME_UNKNOWN;
-	trial->is_lost = true;
-	return false;
-}
-
-/* What came of it: its outcome, and where that is no answer of the server's, the server is lost. */
-static enum outcome
-finish(struct trial *trial, struct party *party)
-{
-	while (!party->is_answered) {
-		if (!run_loop(trial))
-			return OUTCOME_UNKNOWN;
-	}
-	const struct store_answer *answer = &party->answer;
-	if (answer->outcome == OUTCOME_UNREACHABLE || answer->outcome == OUTCOME_UNKNOWN) {
-		trial->is_lost = true;
-		trial->visit->outcome = answer->outcome;
-		trial->visit->problem = answer->problem;
-	}
-	return answer->outcome;
-}
-
+/* Where that is no answer of the server's, the server is lost. */
 static enum outcome
 request(struct trial *trial, struct party *party, enum store_verb verb, bool wait, bool follow)
 {
-	const struct view_settings *settings = trial->visit->settings;
-	const struct store_request request = {
-	    .verb = verb,
-	    .connect_limit_ns = settings->connect_limit_ns,
-	    .answer_limit_ns = settings->answer_limit_ns,
-	    .not_later = INSTANT_NEVER,
-	    .ttl_ns = TRIAL_TTL,
-	    .wait = wait,
-	    .ticket = wait ? party->answer.place.ticket : 0,
-	    .follow = follow,
-	};
 	if (trial->is_lost)
 		return OUTCOME_UNKNOWN;
-	party->is_answered = false;
-	party->store->operations->start(party->store, &request);
-	return finish(trial, party);
-}
-
-static void
-on_limit(void *context, struct instant now)
-{
-	struct trial *trial = context;
-	(void)now;
-	trial->is_late = true;
-}
-
-/* Until that instant is known, or it takes too long. */
-static bool
-wait_for(struct trial *trial, const struct instant *when)
-{
-	struct loop *loop = trial->visit->settings->loop;
-	trial->is_late = false;
-	loop_set_timer(loop, &trial->limit, instant_plus(clock_now(), MESSAGE_LIMIT));
-	while (when->ns == INSTANT_NEVER.ns && !trial->is_late) {
-		if (!run_loop(trial))
-			break;
+	enum outcome outcome =
+	    check_party_request(party, trial->visit->settings, verb, wait, follow);
+	if (outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_UNKNOWN) {
+		trial->is_lost = true;
+		trial->visit->outcome = outcome;
+		trial->visit->problem = party->answer.problem;
 	}
-	loop_stop_timer(loop, &trial->limit);
-	return when->ns != INSTANT_NEVER.ns;
+	return outcome;
 }
 
 /* -- what is tried ---------------------------------------------------------------------------- */
@@ -278,7 +134,7 @@ hold(struct trial *trial, enum check_feature feature, const char *mode, bool kee
 	static const enum store_verb verbs[] = {STORE_ACQUIRE, STORE_RENEW, STORE_TOUCH,
 	    STORE_RELEASE};
 	struct party *one = &trial->one;
-	set_mode(one, mode);
+	check_party_set_mode(one, mode);
 	for (size_t i = 0; i < (keep ? 3 : 4); i++) {
 		enum outcome outcome = request(trial, one, verbs[i], false, false);
 		if (trial->is_lost)
@@ -330,14 +186,15 @@ stand_in_line(struct trial *trial)
 	}
 	if (request(trial, two, STORE_ACQUIRE, true, true) != OUTCOME_HELD)
 		return !trial->is_lost;
-	bool told = two->answer.place.followed && renew(trial) && wait_for(trial, &two->changed_at);
+	bool told =
+	    two->answer.place.followed && renew(trial) && check_party_wait(two, &two->changed_at);
 	/* Of the two the watch is told why. */
 	const struct check_trial *watch = &facts->trials[FEATURE_WATCH];
 	if (!trial->is_lost)
 		check_facts_take_trial(facts, FEATURE_FOREIGN, told,
-		    watch->result == CHECK_FAILS ? watch->why
-						 : "the server does not tell of changes (CLIENT "
-						   "CACHING, channel __redis__:invalidate)");
+		    watch->result == CHECK_FAILS
+			? watch->why
+			: "the server does not tell of changes (CLIENT TRACKING, CLIENT CACHING)");
 	return !trial->is_lost;
 }
 
@@ -373,7 +230,7 @@ hand_on(struct trial *trial, bool is_waiting)
 	if (trial->is_lost || !is_waiting)
 		return;
 	if (is_told) {
-		bool heard = wait_for(trial, &two->granted_at);
+		bool heard = check_party_wait(two, &two->granted_at);
 		if (heard)
 			trial->facts->message_ns = instant_between(before, two->granted_at);
 		check_facts_take_trial(trial->facts, FEATURE_MESSAGES, heard,
@@ -436,14 +293,14 @@ check_trial_run(struct visit *visit, struct visit *second, struct check_facts *f
 	trial.visit = visit;
 	trial.second = second;
 	trial.facts = facts;
-	trial.limit = (struct timer){.due = on_limit, .context = &trial};
 	identity_make_token(token);
 	snprintf(name, sizeof name, TRIAL_NAME "%s", token);
 	if (!keys_make(&trial.keys, visit->settings->prefix, name, &visit->problem)) {
 		visit->outcome = OUTCOME_UNKNOWN;
 		return false;
 	}
-	if (open_party(&trial, &trial.one) && open_party(&trial, &trial.two)) {
+	if (check_party_open(&trial.one, visit->settings, &trial.keys) &&
+	    check_party_open(&trial.two, visit->settings, &trial.keys)) {
 		visit->leave = second->leave = leave;
 		visit->leave_context = second->leave_context = &trial;
 		try_all(&trial);
@@ -454,7 +311,7 @@ check_trial_run(struct visit *visit, struct visit *second, struct check_facts *f
 		trial.is_lost = true;
 	}
 	visit->leave = second->leave = NULL;
-	redis_store_free(trial.one.store);
-	redis_store_free(trial.two.store);
+	check_party_close(&trial.one);
+	check_party_close(&trial.two);
 	return !trial.is_lost;
 }

@@ -80,11 +80,57 @@ test_tcp(void)
 	link_bench_end();
 }
 
+/* 127.0.0.N for each digit. */
+static struct addresses
+addresses_of(const char *digits)
+{
+	struct addresses addresses = {.count = 0};
+	for (; *digits; digits++) {
+		struct sockaddr_in *address = (void *)&addresses.items[addresses.count];
+		address->sin_family = AF_INET;
+		address->sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + (in_addr_t)(*digits - '0'));
+		addresses.lengths[addresses.count++] = sizeof *address;
+	}
+	return addresses;
+}
+
+static void
+test_put_last(void)
+{
+	static const struct {
+		const char *before, *last, *after;
+	} rows[] = {
+	    {"12", "1", "21"},
+	    {"12", "2", "12"},
+	    {"12", "3", "12"},
+	    {"1", "1", "1"},
+	    {"", "1", ""},
+	    {"12345678", "3", "12456783"},
+	    {"121", "1", "211"},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct addresses before = addresses_of(rows[i].before);
+		struct addresses last = addresses_of(rows[i].last);
+		struct addresses after = addresses_of(rows[i].after);
+		tap_case("addresses %s, %s put last", rows[i].before, rows[i].last);
+		addresses_put_last(&before, &last.items[0], last.lengths[0]);
+		CHECK(before.count == after.count);
+		CHECK(memcmp(before.items, after.items, sizeof after.items) == 0);
+		CHECK(memcmp(before.lengths, after.lengths, sizeof after.lengths) == 0);
+	}
+	tap_case("nothing to be put last");
+	struct addresses none = {.count = 0};
+	struct addresses two = addresses_of("12"), same = addresses_of("12");
+	addresses_put_last(&two, &none.items[0], 0);
+	CHECK(memcmp(&two, &same, sizeof two) == 0);
+}
+
 int
 main(void)
 {
 	if (!link_bench_set_up())
 		return 1;
 	test_tcp();
+	test_put_last();
 	return tap_end();
 }

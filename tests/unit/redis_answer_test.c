@@ -111,6 +111,35 @@ test_errors(void)
 	}
 }
 
+/* After which the name of the server is to be looked up again. */
+static void
+test_moves(void)
+{
+	static const char *const moved[] = {
+	    "READONLY You can't write against a read only replica.",
+	    "READONLY You can't write against a read only replica. script: 897a, on @user_script:70.",
+	    "ERR Error running script (call to f_0123): @user_script:70: @user_script: 70: -READONLY You can't write against a read only replica.",
+	    "LOADING Redis is loading the dataset in memory",
+	    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	    "NOREPLICAS Not enough good replicas to write.",
+	};
+	static const char *const same[] = {
+	    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	    "OOM command not allowed when used memory > 'maxmemory'.",
+	    "ERR what is READONLY about it?",
+	    "READONLYLIKE",
+	    "",
+	};
+	for (size_t i = 0; i < COUNT_OF(moved); i++) {
+		tap_case("the server may have been replaced: %.100s", moved[i]);
+		CHECK(answer_suggests_move(moved[i]));
+	}
+	for (size_t i = 0; i < COUNT_OF(same); i++) {
+		tap_case("the server is the right one: %.100s", same[i]);
+		CHECK(!answer_suggests_move(same[i]));
+	}
+}
+
 /* What is told of it: not where in our script it came up, but what can be done. */
 static void
 test_quotes(void)
@@ -375,6 +404,7 @@ int
 main(void)
 {
 	test_errors();
+	test_moves();
 	test_quotes();
 	test_passing();
 	test_acquire();

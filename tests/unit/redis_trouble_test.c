@@ -151,10 +151,11 @@ test_after_sending(void)
 
 	tap_case("R72: a refusal is one, and the connection stays");
 	bench_begin();
-	bench.first_eval = "-LOADING Redis is loading the dataset in memory\r\n";
+	bench.first_eval = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 	bench.eval = ":1\r\n";
 	bench_ask(STORE_RENEW, OUTCOME_REFUSED);
-	CHECK_HAS(bench.told.problem.text, "LOADING");
+	CHECK_HAS(bench.told.problem.text, "OOM");
+	peer_run(&bench.loop, 250);
 	bench_ask(STORE_RENEW, OUTCOME_OK);
 	CHECK_INT(bench.peer.connections, 1);
 	bench_end();

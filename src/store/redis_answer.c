@@ -212,10 +212,17 @@ static bool
 read_place(const struct reply *reply, struct place *place)
 {
 	const struct reply *rank = reply->items[5], *told = reply->items[7];
+	int64_t number;
 	place->rank = rank->integer;
 	place->told = told->integer != 0;
-	return rank->kind == REPLY_INTEGER && rank->integer >= -1 && told->kind == REPLY_INTEGER &&
-	    read_number(reply->items[6], &place->ticket);
+	if (rank->kind != REPLY_INTEGER || rank->integer < -1 || told->kind != REPLY_INTEGER ||
+	    !read_number(reply->items[6], &number) || number < 0)
+		return false;
+	if (place->rank >= 0)
+		place->ticket = number;
+	else
+		place->waiting = number;
+	return true;
 }
 
 /* All who use a lock must agree on the number of its slots. */

@@ -116,7 +116,7 @@ _dlock_names() {
 	while read -r name; do
 		[[ $name != "$1"* ]] || COMPREPLY+=("$name")
 	done < <(timeout 2 dlock --connect-timeout 500ms "${asked[@]}" --list --json 2>/dev/null </dev/null |
-		grep -oE '"name":"[A-Za-z0-9_.:/@%+,=-]+"' | cut -d '"' -f 4)
+		grep -oE '"name":"[[:alnum:]_.:/@%+,=-][[:alnum:]_.:/@%+,=#-]*"' | cut -d '"' -f 4)
 	_dlock_cut "$1"
 }
 

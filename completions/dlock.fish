@@ -53,7 +53,7 @@ function __dlock_names
         end
     end
     timeout 2 dlock --connect-timeout 500ms $asked --list --json 2>/dev/null </dev/null |
-        string match -ar '"name":"[A-Za-z0-9_.:/@%+,=-]+"' | string split -f 4 '"'
+        string match -ar '"name":"[\p{L}\p{N}_.:/@%+,=-][\p{L}\p{N}_.:/@%+,=#-]*"' | string split -f 4 '"'
 end
 
 # --status, --list, --break or --check, where the locks themselves are asked for.

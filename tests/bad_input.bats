@@ -212,16 +212,16 @@ teardown() { refusals_teardown; }
 			count=$((count + 1))
 		done
 	done <<-'END'
-		-n --nonblock
-		-w --wait DUR
-		-E --conflict-exit-code N
-		-x --exclusive
+		-n -n
+		-w -w DUR
+		-E -E N
+		-x -x
 		-e -e
-		-s --shared
+		-s -s
 		--slots --slots N
 		--max-waiters --max-waiters N
-		-t --ttl DUR
-		-k --kill-after DUR
+		-t -t DUR
+		-k -k DUR
 		--signal --signal SIG
 		--max-hold --max-hold DUR
 		--at-least --at-least DUR
@@ -230,13 +230,13 @@ teardown() { refusals_teardown; }
 		--report --report FILE
 		--watch --watch
 		--reentrant --reentrant
-		-o --close
+		-o -o
 	END
 	[ "$count" -ge 50 ]
 }
 
 @test "--json, --force and --token go with what they are for" {
-	bad '--json goes with --status, --list and --break: dlock --status --json NAME' --json job touch ran
+	bad '--json goes with --status, --list, --break and --check: dlock --status --json NAME' --json job touch ran
 	bad '--json goes with --status' --json --held
 	bad '--force goes with --break: dlock --break --force NAME' --force job touch ran
 	bad '--force goes with --break' --status --force job

@@ -161,6 +161,23 @@ fake_list() {
 	[ ! -e hit ]
 }
 
+@test "names with letters of any script and a # inside are offered as they are; what needs quotes is not" {
+	local shell name
+	export DLOCK_COMPLETE_NAMES=1 LC_ALL=C.UTF-8
+	for name in zebra-übung zebra-日本 'zebra#1' 'zebra~1' $'zebra\u202ehidden' $'zebra\u00a0blank' '#zebra' "zebra'q"; do
+		redis SET "lock:$name" x PX 600000
+	done
+	for shell in bash zsh fish; do
+		run complete "$shell" 'dlock zeb'
+		for name in zebra-übung zebra-日本 'zebra\\?#1'; do # zsh shows how it quotes it
+			assert_output --regexp "$name" || { echo "$shell"; return 1; }
+		done
+		for name in zebra~ hidden blank '#zebra' 'zebra.*q'; do
+			refute_output --regexp "$name" || { echo "$shell"; return 1; }
+		done
+	done
+}
+
 @test "how names are asked for: quietly, with a short limit, with the options that name the server" {
 	local shell
 	fake_list '[{"name":"zebra:1","key":"lock:zebra:1","holders":[{"label":"\"name\":\"wrong\""}]},{"name":"zebra:2"},{"name":"a b"}]'

@@ -79,6 +79,27 @@ man_options() {
 	done
 }
 
+# What a file may not hold, of what a long option stands for in the table: the name of each.
+options_of_no_file() {
+	local option
+	for option in $(man_options | grep -oE -- '^--[a-z-]+' | cut -c 3-) command; do
+		echo "$option = 1" >conf
+		status=0
+		"$DLOCK" --config conf job true >/dev/null 2>err || status=$?
+		[ "$status" != 78 ] || ! grep -q 'belongs on the command line' err || echo "--$option"
+	done | sort -u
+}
+
+@test "the options that cannot stand in a file: example file, man page and dlock agree" {
+	options_of_no_file >refused
+	[ "$(wc -l <refused)" -ge 12 ]
+	tr -d '\n#' <"$ROOT_DIR/examples/dlock.conf" | grep -oE 'Each long option but .* can stand here' |
+		grep -oE -- '--[a-z-]+' | sort -u >of_example
+	diff refused of_example
+	grep -A 1 'of no use in a file' "$MAN" | tail -n 1 | grep -oE -- '-[a-z]+' | sed 's/^/-/' | sort -u >of_man
+	diff refused of_man
+}
+
 @test "the exit statuses of the man page, README and exits.h are the same" {
 	local of_man of_readme of_source
 	of_man=$(sed -n '/^\.Sh EXIT STATUS/,/^\.Sh/p' "$MAN" | sed -n 's/^\.It \([0-9]*\)$/\1/p' | sort -n)

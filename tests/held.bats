@@ -45,7 +45,7 @@ assert_failure_or_success() {
 	asked 0
 	run --separate-stderr "$DLOCK" L sh -c '"$DLOCK" -v --held'
 	assert_success
-	[[ $stderr == "dlock: 'lock:L' is held, confirmed just now" ]]
+	[[ $stderr == "dlock: 'L' is held, confirmed just now" ]]
 }
 
 @test "--held: needs no server, no password, and no other setting that makes sense" {
@@ -127,7 +127,7 @@ assert_failure_or_success() {
 		while :; do sleep 0.01; done'
 	assert_failure 124
 	assert_equal "$(cat status)" 79
-	grep -F "'lock:L' is about to be released" line
+	grep -F "'L' is about to be released" line
 }
 
 # --- which lock ---
@@ -137,7 +137,7 @@ assert_failure_or_success() {
 		redis-cli -s "$REDIS_SOCK" DEL lock:A >/dev/null
 		"$DLOCK" --held && "$DLOCK" --held B && "$DLOCK" -v --held'
 	# A is not asked: its loss is not B's.
-	[[ $stderr == *"'lock:B' is held"* ]]
+	[[ $stderr == *"'B' is held"* ]]
 	run --separate-stderr "$DLOCK" A "$DLOCK" B "$DLOCK" --held A
 	asked 0
 	run --separate-stderr "$DLOCK" A sh -c '"$DLOCK" B true; "$DLOCK" --held && "$DLOCK" --held A'
@@ -206,7 +206,7 @@ assert_failure_or_success() {
 			(trap "" TERM; $HELD; echo "$? $EPOCHREALTIME" >asked) &
 			while :; do sleep 0.01; done'
 		assert_failure 79
-		[[ ${stderr_lines[0]} == "dlock: 'lock:L' is lost"* ]] || [[ ${stderr_lines[1]} == "dlock: 'lock:L' is lost"* ]]
+		[[ ${stderr_lines[0]} == "dlock: 'L' is lost"* ]] || [[ ${stderr_lines[1]} == "dlock: 'L' is lost"* ]]
 		[[ $stderr == *"dlock: lost 'L': "* ]]
 		local answered term
 		read -r status answered <asked
@@ -232,7 +232,7 @@ assert_failure_or_success() {
 	# T = 6 s: two tries of 500 ms.
 	assert_between 900 2500 "${lines[1]}" 'milliseconds'
 	assert_line --index 2 again
-	grep -F "dlock: 'lock:L' cannot be confirmed: no answer" line
+	grep -F "dlock: 'L' cannot be confirmed: no answer" line
 	[ ! -e term ]
 }
 
@@ -266,7 +266,7 @@ assert_failure_or_success() {
 		echo $(((${to/./} - ${from/./}) / 1000))'
 	assert_line --index 0 79
 	assert_between 2900 5000 "${lines[1]}" 'milliseconds'
-	[[ $stderr == "dlock: 'lock:L' cannot be confirmed: the dlock that holds it (pid "*") does not answer" ]]
+	[[ $stderr == "dlock: 'L' cannot be confirmed: the dlock that holds it (pid "*") does not answer" ]]
 }
 
 @test "--held: what outlives COMMAND gets 79, never 0, also while --at-least keeps the lock" {
@@ -280,7 +280,7 @@ assert_failure_or_success() {
 		wait_until 5s test -s asked
 		rm ended
 		assert_equal "$(cat asked)" 79
-		grep -F "dlock: 'lock:L' is not held any more: the dlock that held it (pid " asked.line
+		grep -F "dlock: 'L' is not held any more: the dlock that held it (pid " asked.line
 		redis DEL lock:L >/dev/null
 	done
 }
@@ -305,7 +305,7 @@ assert_failure_or_success() {
 		kill -KILL $$'
 	assert_failure 137
 	assert_equal "$(cat asked)" 79
-	grep -F "dlock: 'lock:L' is about to be released" line
+	grep -F "dlock: 'L' is about to be released" line
 }
 
 @test "--held: 79 while RUNNER releases the lock of a COMMAND that has ended" {
@@ -318,7 +318,7 @@ assert_failure_or_success() {
 	wait_until 2s test -s asked
 	kill -CONT "$REDIS_PID"
 	assert_equal "$(cat asked)" 79
-	grep -F "dlock: 'lock:L' is about to be released" line
+	grep -F "dlock: 'L' is about to be released" line
 	wait_until 5s gone "$OUTER"
 }
 
@@ -375,7 +375,7 @@ assert_failure_or_success() {
 	run "$DLOCK" L sh -c 'redis-cli -s "$REDIS_SOCK" DEL lock:L >/dev/null
 		trap "" TERM
 		"$DLOCK" --held >&-; echo $?; "$DLOCK" --held <&- >&- 2>&-; echo $?'
-	assert_line --index 0 --partial "'lock:L' is lost"
+	assert_line --index 0 --partial "'L' is lost"
 	assert_equal "$(grep -c '^79$' <<<"$output")" 2
 }
 

@@ -226,8 +226,11 @@ somebody_listens() {
 	run -75 dlock --max-waiters 2 job touch ran
 	assert_between 0 1000 "$(clock_ms)" "milliseconds"
 	[ "${#lines[@]}" -eq 1 ]
-	assert_output --partial "'job'"
+	assert_output --regexp "^dlock: 'job' is held by .*, and 2 wait already\$"
 	run -75 dlock -w 30 --max-waiters 0 job touch ran
+	assert_output --regexp "^dlock: 'job' is held by .*, and 2 wait\$"
+	run -75 dlock -w 100ms job touch ran
+	assert_output --regexp "^dlock: 'job' is held by .*, and 2 wait before us\$"
 	run -7 dlock -E 7 -q --max-waiters 1 job touch ran
 	assert_output ''
 	in_line job 2

@@ -120,7 +120,10 @@ setup() { shared_setup; }
 	run -0 dlock -n --slots 2 -q -E 0 job touch ran
 	[ -z "$output" ]
 	queue a -s
+	run -75 dlock -n -s job touch ran
+	assert_output --regexp "^dlock: 'job' is held by .*, and 1 waits\$"
 	run -75 dlock --max-waiters 1 -s job touch ran
+	assert_output --regexp "^dlock: 'job' is held by .*, and 1 waits already\$"
 	run -75 dlock --max-waiters 1 --slots 2 job touch ran
 	[ ! -e ran ]
 	leave w

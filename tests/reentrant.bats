@@ -233,7 +233,7 @@ refused() {
 	touch go
 	wait_until 5s test -s status
 	assert_equal "$(cat status)" 79
-	grep -F "dlock: 'lock:L' cannot be confirmed: no answer" line
+	grep -F "dlock: 'L' cannot be confirmed: no answer" line
 	grep -F '"outcome":"lost","status":79,' report
 	[ ! -e ran ]
 	assert_alive "$OUTER"

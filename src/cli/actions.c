@@ -28,6 +28,26 @@ actions_name(enum option_action action)
 	return NULL;
 }
 
+const char *
+actions_form(enum option_action action)
+{
+	switch (action) {
+	case ACTION_RUN:
+		break;
+	case ACTION_HELD:
+		return "dlock --held [NAME]";
+	case ACTION_STATUS:
+		return "dlock --status NAME...";
+	case ACTION_LIST:
+		return "dlock --list [GLOB]";
+	case ACTION_BREAK:
+		return "dlock --break NAME";
+	case ACTION_CHECK:
+		return "dlock --check";
+	}
+	return "dlock NAME COMMAND";
+}
+
 static bool
 is_report(enum option_action action)
 {
@@ -57,7 +77,10 @@ check_report(const struct options *options, struct problem *problem)
 	for (size_t i = 0; i < count; i++) {
 		if (options->source[i] != SOURCE_LINE || (table[i].traits & fitting) != 0)
 			continue;
-		options_print(name, sizeof name, &table[i]);
+		if (options->by_letter[i])
+			snprintf(name, sizeof name, "-%c", table[i].letter);
+		else
+			options_print(name, sizeof name, &table[i]);
 		if (strcmp(name, action) == 0)
 			continue;
 		problem_set(problem,

@@ -88,5 +88,6 @@ command_line_parse(struct options *options, int argc, char **argv, struct proble
 			return false;
 		}
 		options->source[row] = SOURCE_LINE;
+		options->by_letter[row] = value < LONG_BASE;
 	}
 }

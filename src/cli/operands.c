@@ -32,6 +32,28 @@ is_shell_option(const char *word)
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
 }
 
+/* Somebody who writes `dlock status` may mean --status; it is a NAME like any other. */
+static void
+explain_no_command(const char *name, struct problem *problem)
+{
+	static const enum option_action actions[] = {ACTION_HELD, ACTION_STATUS, ACTION_LIST,
+	    ACTION_BREAK, ACTION_CHECK};
+	if (name[0] != '\0' && name[strspn(name, "0123456789")] == '\0') {
+		problem_set(problem,
+		    "no COMMAND after NAME '%.80s' (a descriptor cannot be locked: the lock is on a "
+		    "server)",
+		    name);
+		return;
+	}
+	problem_set(problem,
+	    "no COMMAND after NAME '%.80s': dlock [OPTION]... NAME COMMAND [ARG]...", name);
+	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+		if (strcmp(name, actions_name(actions[i]) + 2) == 0)
+			problem_set(problem, "no COMMAND after NAME '%s': did you mean %s?", name,
+			    actions_form(actions[i]));
+	}
+}
+
 bool
 operands_take(struct options *options, char **rest, struct problem *problem)
 {
@@ -42,13 +64,7 @@ operands_take(struct options *options, char **rest, struct problem *problem)
 	}
 	options->name = *rest++;
 	if (rest[0] == NULL) {
-		bool number = options->name[strspn(options->name, "0123456789")] == '\0';
-		problem_set(problem,
-		    number && options->name[0] != '\0'
-			? "no COMMAND after NAME '%.80s' (a descriptor cannot be locked: the lock is "
-			  "on a server)"
-			: "no COMMAND after NAME '%.80s': dlock [OPTION]... NAME COMMAND [ARG]...",
-		    options->name);
+		explain_no_command(options->name, problem);
 		return false;
 	}
 	if (is_shell_option(rest[0]))

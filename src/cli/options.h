@@ -110,6 +110,7 @@ struct options {
 	const char *config; /* the file that was named, else the one that was found; NULL: none */
 	struct kept_text *kept;                 /* what the file said, for as long as the options */
 	enum option_source source[OPTIONS_MAX]; /* of each row of the table */
+	bool by_letter[OPTIONS_MAX];            /* SOURCE_LINE: it was written -n, not --nonblock */
 };
 
 /* What an option may be beside its row's other columns. */

@@ -26,6 +26,10 @@ operands_take_names(struct options *options, char **rest, struct problem *proble
 const char *
 actions_name(enum option_action action);
 
+/* How it is written: "dlock --status NAME...". */
+const char *
+actions_form(enum option_action action);
+
 /* Do the options of the command line go with what is asked for, and with each other? */
 bool
 actions_check_line(const struct options *options, struct problem *problem);

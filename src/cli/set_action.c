@@ -10,8 +10,9 @@ static bool
 take_action(struct options *options, enum option_action action, struct problem *problem)
 {
 	if (options->action != ACTION_RUN && options->action != action) {
-		problem_set(problem, "it does not go with %s: one of them at a time",
-		    actions_name(options->action));
+		problem_set(problem, "it does not go with %s: one of them at a time, %s or %s",
+		    actions_name(options->action), actions_form(options->action),
+		    actions_form(action));
 		return false;
 	}
 	options->action = action;

@@ -94,7 +94,7 @@ bool
 ancestor_enter(struct job *job, int *status)
 {
 	const char *name = job->settings->name;
-	*status = asking_explain(job->ancestor, ask_for_confirmation(job), &job->under);
+	*status = asking_explain(name, job->ancestor, ask_for_confirmation(job), &job->under);
 	if (*status == EXIT_LOST)
 		verdict_set(job, REPORT_LOST, "the lock of the dlock above");
 	if (*status != 0)

@@ -50,67 +50,75 @@ find_entry(const char *name, const char *key)
 }
 
 static int
-explain_no_answer(const struct held_entry *entry, enum inquiry_result result)
+explain_no_answer(const char *name, const struct held_entry *entry, enum inquiry_result result)
 {
-	const char *key = entry->key;
 	int pid = (int)entry->runner;
 	if (result == INQUIRY_FAILED) {
-		message_error("cannot ask about '%s': %s", key, strerror(errno));
+		message_error("cannot ask about '%s': %s", name, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (result == INQUIRY_SILENT)
 		message_error("'%s' cannot be confirmed: the dlock that holds it (pid %d) does not "
 			      "answer",
-		    key, pid);
+		    name, pid);
 	else if (inquiry_runner_is_above(entry))
 		message_error("'%s' cannot be confirmed: the dlock above (pid %d) cannot be asked "
 			      "from here (is this another network namespace?)",
-		    key, pid);
+		    name, pid);
 	else
 		message_error("'%s' is not held any more: the dlock that held it (pid %d) has "
 			      "ended, or is in another network namespace",
-		    key, pid);
+		    name, pid);
 	return EXIT_LOST;
 }
 
 static int
-explain_answer(const struct held_entry *entry, const struct inquiry_answer *answer)
+explain_answer(const char *name, const struct held_entry *entry,
+    const struct inquiry_answer *answer)
 {
-	const char *key = entry->key;
 	switch ((enum inquiry_verdict)answer->verdict) {
 	case VERDICT_YES:
 		return 0;
 	case VERDICT_LOST:
-		message_error("'%s' is lost; its command is being ended", key);
+		message_error("'%s' is lost; its command is being ended", name);
 		break;
 	case VERDICT_ENDING:
 		message_error("'%s' is about to be released; what is left of its command is not "
 			      "protected by it",
-		    key);
+		    name);
 		break;
 	case VERDICT_STRANGER:
 		message_error("--held: the dlock that holds '%s' (pid %d) is not above this "
 			      "process: DLOCK_HELD is somebody else's",
-		    key, (int)entry->runner);
+		    name, (int)entry->runner);
 		return EXIT_USAGE;
 	case VERDICT_REFUSED:
 		message_error("'%s' cannot be confirmed: the dlock that holds it (pid %d) answers "
 			      "its own user and root only",
-		    key, (int)entry->runner);
+		    name, (int)entry->runner);
 		break;
 	case VERDICT_UNCONFIRMED:
-		message_error("'%s' cannot be confirmed: %s", key, answer->reason);
+		message_error("'%s' cannot be confirmed: %s", name, answer->reason);
 		break;
 	}
 	return EXIT_LOST;
 }
 
 int
-asking_explain(const struct held_entry *entry, enum inquiry_result result,
+asking_explain(const char *name, const struct held_entry *entry, enum inquiry_result result,
     const struct inquiry_answer *answer)
 {
-	return result == INQUIRY_ANSWERED ? explain_answer(entry, answer)
-					  : explain_no_answer(entry, result);
+	return result == INQUIRY_ANSWERED ? explain_answer(name, entry, answer)
+					  : explain_no_answer(name, entry, result);
+}
+
+/* What the innermost lock is called there; its key, where the environment does not tell. */
+static const char *
+name_innermost(const struct held_entry *entry)
+{
+	const char *name = getenv("DLOCK_NAME"), *key = getenv("DLOCK_KEY");
+	bool is_told = name != NULL && key != NULL && strcmp(key, entry->key) == 0;
+	return is_told ? name : entry->key;
 }
 
 int
@@ -120,10 +128,12 @@ asking_run(const char *name, const char *key)
 	const struct held_entry *entry = find_entry(name, key);
 	if (entry == NULL)
 		return EXIT_USAGE;
+	if (name == NULL)
+		name = name_innermost(entry);
 	enum inquiry_result result =
 	    inquiry_ask(entry, INQUIRY_HELD, INQUIRY_LIMIT_NS, -1, &answer);
-	int status = asking_explain(entry, result, &answer);
+	int status = asking_explain(name, entry, result, &answer);
 	if (status == 0)
-		message_verbose("'%s' is held, confirmed just now", entry->key);
+		message_verbose("'%s' is held, confirmed just now", name);
 	return status;
 }

@@ -15,9 +15,10 @@
 int
 asking_run(const char *name, const char *key);
 
-/* The words of it: what came of a question about that lock, and the status that goes with it. */
+/* The words of it: what came of a question about that lock, which the user calls `name`, and the
+ * status that goes with it. */
 int
-asking_explain(const struct held_entry *entry, enum inquiry_result result,
+asking_explain(const char *name, const struct held_entry *entry, enum inquiry_result result,
     const struct inquiry_answer *answer);
 
 #endif

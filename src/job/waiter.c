@@ -104,12 +104,13 @@ explain_failure(struct job *job)
 {
 	const struct job_settings *settings = job->settings;
 	const char *problem = job->lock.problem.text;
-	char who[1024];
+	char who[1024], line[64];
 	switch (job->lock.failure) {
 	case OUTCOME_HELD:
 		if (job->ended_by != 0)
 			verdict_die_of(job, job->ended_by);
 		words_describe_holder(&job->lock.holder, who, sizeof who);
+		words_describe_line(&job->lock.place, line, sizeof line);
 		if (job->ancestor != NULL && settings->reentrant)
 			message_notice(
 			    "'%s' is held by the dlock above, %s, but not as it is wanted "
@@ -120,7 +121,7 @@ explain_failure(struct job *job)
 				       "never end (--reentrant runs under its lock)",
 			    settings->name, who);
 		else
-			message_notice("'%s' is held by %s", settings->name, who);
+			message_notice("'%s' is held by %s%s", settings->name, who, line);
 		verdict_set(job, REPORT_CONFLICT, who);
 		return settings->conflict_status;
 	case OUTCOME_DENIED:

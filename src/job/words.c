@@ -3,6 +3,7 @@
 
 #include "job/words.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -44,6 +45,17 @@ words_describe_holder(const struct holder *holder, char *out, size_t size)
 		strftime(clock, sizeof clock, "%Y-%m-%d %H:%M:%S %z", &local);
 	snprintf(out, size, "%s: finished, held until %s (for another %s)", who, clock,
 	    value_print_duration(left, sizeof left, holder->left_ns));
+}
+
+void
+words_describe_line(const struct place *place, char *out, size_t size)
+{
+	int64_t count = place->rank >= 0 ? place->rank : place->waiting;
+	const char *where = place->rank >= 0 ? " before us" : place->full ? " already" : "";
+	out[0] = '\0';
+	if (count > 0)
+		snprintf(out, size, ", and %" PRId64 " wait%s%s", count, count == 1 ? "s" : "",
+		    where);
 }
 
 void

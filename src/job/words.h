@@ -21,6 +21,10 @@ words_describe_loss(const struct job *job, char *out, size_t size);
 void
 words_tell_trouble(const struct job *job, struct instant now);
 
+/* Behind who has it: ", and 3 wait", where the lock was not had and others want it too; else "". */
+void
+words_describe_line(const struct place *place, char *out, size_t size);
+
 /* The lock is lost, and COMMAND may go on for long (--on-lost signal). */
 void
 words_announce_loss(struct job *job);

@@ -83,11 +83,12 @@ struct store_request {
 
 /* Where a waiter stands. */
 struct place {
-	int64_t rank;   /* 0: first; -1: not in line */
-	int64_t ticket; /* for the next request */
-	bool told;      /* by `woken`, when its turn has come; else it must ask */
-	bool full;      /* there are more waiters than it wanted to wait behind */
-	bool followed;  /* what stands at the key is */
+	int64_t rank;    /* 0: first; -1: not in line */
+	int64_t ticket;  /* for the next request */
+	int64_t waiting; /* not in line: how many are; among them may be dead ones */
+	bool told;       /* by `woken`, when its turn has come; else it must ask */
+	bool full;       /* there are more waiters than it wanted to wait behind */
+	bool followed;   /* what stands at the key is */
 };
 
 struct store_answer {

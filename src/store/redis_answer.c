@@ -111,7 +111,9 @@ answer_tell_error(const char *text, struct problem *problem)
 	    (strstr(text, "permission") != NULL || strstr(text, "ACL failure") != NULL ||
 		strstr(text, "can't run") != NULL || strstr(text, "can't access") != NULL);
 	size_t length;
-	const char *told = strip_script(text, &length);
+	/* A script that hands on the error of a command has the word twice, in Redis 7. */
+	bool is_doubled = strncmp(text, "ERR ERR ", 8) == 0;
+	const char *told = strip_script(text + (is_doubled ? 4 : 0), &length);
 	problem_set(problem, "the server says: %.*s%s", (int)length, told,
 	    may_not ? " (what a user needs is in dlock(1) under Access control)" : "");
 	problem->is_passing = answer_may_pass(text);
@@ -210,10 +212,17 @@ static bool
 read_place(const struct reply *reply, struct place *place)
 {
 	const struct reply *rank = reply->items[5], *told = reply->items[7];
+	int64_t number;
 	place->rank = rank->integer;
 	place->told = told->integer != 0;
-	return rank->kind == REPLY_INTEGER && rank->integer >= -1 && told->kind == REPLY_INTEGER &&
-	    read_number(reply->items[6], &place->ticket);
+	if (rank->kind != REPLY_INTEGER || rank->integer < -1 || told->kind != REPLY_INTEGER ||
+	    !read_number(reply->items[6], &number) || number < 0)
+		return false;
+	if (place->rank >= 0)
+		place->ticket = number;
+	else
+		place->waiting = number;
+	return true;
 }
 
 /* All who use a lock must agree on the number of its slots. */
@@ -223,9 +232,10 @@ tell_slots(const struct reply *reply, struct store_answer *answer)
 	answer->outcome = OUTCOME_REFUSED;
 	answer->for_good = true;
 	problem_set(&answer->problem,
-	    "it has %" PRId64 " slots there, not %" PRId64
+	    "it has %" PRId64 " slot%s there, not %" PRId64
 	    ": all who use it must give the same --slots",
-	    reply->items[1]->integer, reply->items[3]->integer);
+	    reply->items[1]->integer, reply->items[1]->integer == 1 ? "" : "s",
+	    reply->items[3]->integer);
 }
 
 /* Each verb has its own words; another one is no answer to it. */

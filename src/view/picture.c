@@ -136,6 +136,27 @@ append_head(const struct sight *sight, char *out, size_t size)
 		append(out, size, HELD_BY "an unknown client (its key is of type %s)", sight->type);
 }
 
+static size_t
+count_role(const struct sight *sight, enum party_role role)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < sight->holders; i++)
+		count += sight->parties[i].role == role;
+	return count;
+}
+
+/* Of several holders: how many of them will not go on. Of very many not all are known. */
+static void
+append_marked(const struct sight *sight, char *out, size_t size)
+{
+	size_t broken = count_role(sight, PARTY_BROKEN), done = count_role(sight, PARTY_DONE);
+	const char *least = (int64_t)sight->holders < sight->held ? " or more" : "";
+	if (broken > 0)
+		append(out, size, " (%zu%s broken%s", broken, least, done > 0 ? ", " : ")");
+	if (done > 0)
+		append(out, size, "%s%zu%s done)", broken > 0 ? "" : " (", done, least);
+}
+
 /* Until when; how many wait. */
 static void
 append_tail(const struct sight *sight, char *out, size_t size)
@@ -211,6 +232,8 @@ picture_add_row(struct text *text, const struct sight *sight)
 	bool is_held_by = strncmp(what, HELD_BY, strlen(HELD_BY)) == 0; /* the state says so */
 	snprintf(line, sizeof line, "  %-7s  %s", sight_name_state(sight->state),
 	    what + (is_held_by ? strlen(HELD_BY) : 0));
+	if (has_several(sight))
+		append_marked(sight, line, sizeof line);
 	if (has_several(sight) && sight->holders > 0)
 		append(line, sizeof line, ": %s",
 		    picture_describe_party(sight, &sight->parties[0], what, sizeof what));

@@ -97,7 +97,9 @@ check_answer(const struct reply *reply, enum store_verb verb)
 	if (answer.outcome != OUTCOME_HELD)
 		return;
 	FUZZ_CHECK(answer.holder.left_ns >= -1 && answer.holder.held_ns >= -1);
-	FUZZ_CHECK(answer.place.rank >= -1 && answer.place.ticket >= 0);
+	FUZZ_CHECK(
+	    answer.place.rank >= -1 && answer.place.ticket >= 0 && answer.place.waiting >= 0);
+	FUZZ_CHECK(answer.place.rank < 0 ? answer.place.ticket == 0 : answer.place.waiting == 0);
 	FUZZ_CHECK(!answer.place.told == (reply->items[7]->integer == 0));
 }
 

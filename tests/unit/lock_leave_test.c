@@ -276,7 +276,9 @@ test_line(void)
 		    CHECK(bench_pass_until_asked(&bench, 4 * S))) {
 			CHECK(instant_between(bench.lock.asked_at, bench.now) <= 3 * S);
 			bench_answer_place(&bench, 19 * S,
-			    (struct place){rows[i].rank, 7, rows[i].told, false, false});
+			    (struct place){.rank = rows[i].rank,
+				.ticket = 7,
+				.told = rows[i].told});
 		}
 		CHECK_INT(instant_between(bench.lock.asked_at, bench.now), 3 * S);
 		CHECK(bench_is_asked(&bench, STORE_RELEASE));

@@ -87,6 +87,22 @@ test_text(void)
 	    "  slot 2: held by " WHO "; expires in 5.0s\n"
 	    "  1. ?@? ?, slots:3\n");
 
+	tap_case("several, in a list: broken and done ones are counted");
+	begin(SIGHT_SHARED, PARTY_HOLDING);
+	sight.held = 2;
+	sight.count = sight.holders = 2;
+	parties[1] = (struct party){.role = PARTY_BROKEN, .slot = -1, .left_ms = 5000};
+	picture_add_row(&text, &sight);
+	CHECK_TEXT(text_of(),
+	    "  shared   shared by 2 (1 broken): " WHO ", and 1 more; the last expires in 5.0s\n");
+	parties[0].role = PARTY_DONE;
+	picture_add_row(&text, &sight);
+	CHECK_HAS(text_of(), "  shared   shared by 2 (1 broken, 1 done): ann@web3");
+	sight.held = 70;
+	parties[1].role = PARTY_DONE;
+	picture_add_row(&text, &sight);
+	CHECK_HAS(text_of(), "shared by 70 (2 or more done): ann@web3");
+
 	tap_case("broken");
 	begin(SIGHT_BROKEN, PARTY_BROKEN);
 	parties[0].breaker_known = true;

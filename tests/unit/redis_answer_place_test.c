@@ -95,13 +95,15 @@ test_place(void)
 		const char *reply;
 		struct place place;
 	} rows[] = {
-	    {HEAD ":0 '1764000000000001' :1]", {0, INT64_C(1764000000000001), true, false, false}},
+	    {HEAD ":0 '1764000000000001' :1]",
+		{0, INT64_C(1764000000000001), 0, true, false, false}},
 	    {HEAD ":999 '1764000000000001' :0]",
-		{999, INT64_C(1764000000000001), false, false, false}},
-	    {HEAD ":-1 '0' :0]", {-1, 0, false, false, false}},
-	    {HEAD ":3 :17 :1]", {3, 17, true, false, false}},
-	    {"['FULL' :1200 " NOW " '" TOKEN "' '" RECORD "' :-1 '0' :0]",
-		{-1, 0, false, true, false}},
+		{999, INT64_C(1764000000000001), 0, false, false, false}},
+	    {HEAD ":-1 '0' :0]", {-1, 0, 0, false, false, false}},
+	    {HEAD ":3 :17 :1]", {3, 17, 0, true, false, false}},
+	    {HEAD ":-1 :17 :0]", {-1, 0, 17, false, false, false}},
+	    {"['FULL' :1200 " NOW " '" TOKEN "' '" RECORD "' :-1 '3' :0]",
+		{-1, 0, 3, false, true, false}},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		tap_case("where in line: row %zu", i + 1);
@@ -109,6 +111,7 @@ test_place(void)
 		CHECK_INT(answer.outcome, OUTCOME_HELD);
 		CHECK_INT(answer.place.rank, rows[i].place.rank);
 		CHECK_INT(answer.place.ticket, rows[i].place.ticket);
+		CHECK_INT(answer.place.waiting, rows[i].place.waiting);
 		CHECK_INT(answer.place.told, rows[i].place.told);
 		CHECK_INT(answer.place.full, rows[i].place.full);
 		CHECK(!answer.place.followed);

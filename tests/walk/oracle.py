@@ -205,6 +205,8 @@ class Oracle:
             rank = after.line.index(actor.token) if actor.token in after.line else -1
             need(answer[5] == rank or "wait" not in step.label,
                  f"{actor.name} is told rank {answer[5]}, and has {rank}")
+            need(rank >= 0 or "wait" not in step.label or int(answer[6]) == len(after.line),
+                 f"{actor.name} is told that {answer[6]} wait: {len(after.line)}")
             need(abs(answer[1] - after.time_to_wait(actor.mode)) <= 1,
                  f"{actor.name} is told to wait {answer[1]} ms: {after.time_to_wait(actor.mode)}")
             before_it = [token for token in after.line if token != actor.token]

@@ -11,7 +11,7 @@
 -- {OWNED, fence, now, slot}    it was ours already: a waiter that was granted it confirms, or a retry
 --                              after a lost answer, or a touch
 -- {BUSY, ms until there may be room, now, who holds it, the record of who that is,
---  rank in line (-1: not in it), ticket, 1 if messages reach us}
+--  rank in line (-1: not in it), ticket (where not in it: how many wait), 1 if messages reach us}
 -- {FULL, ...}                  as BUSY: so many wait already
 -- {SLOTS, N, now, M}           the lock has N slots, and we say M
 -- {FREE, 0, now}               look and touch take nothing
@@ -160,7 +160,7 @@ local function describe(word, ticket, hears)
 	local rank = ticket and redis.call('ZRANK', KEYS[4], token)
 	-- 0 to one who is not first: so many before it are dead that there is more to be done.
 	return {word, (kind == 'free' or is_exhausted) and 0 or time_to_wait(wanted), now_text, who,
-		record_of(owner) or '', rank or -1, ticket or '0', hears or 0}
+		record_of(owner) or '', rank or -1, rank and ticket or redis.call('ZCARD', KEYS[4]), hears or 0}
 end
 
 local function is_crowded()

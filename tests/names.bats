@@ -217,7 +217,7 @@ swallow() {
 	# Longer look-ups than a quarter of what a connection may take are not waited for.
 	assert_between 0 2500 "$(clock_ms)" "milliseconds until both had ended"
 	[ "$(grep -c '' hang.calls)" -ge 2 ]
-	! grep -F "could not be released" "$DLOCK_LOG"
+	run ! grep -F "cannot release" "$DLOCK_LOG"
 	free job
 }
 

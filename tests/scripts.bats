@@ -11,8 +11,8 @@ load helpers/walk
 setup_file() { start_walk_server; }
 teardown_file() { stop_redis; }
 
-@test "14,000 random steps of the scripts keep what is promised" {
-	run walk --steps 14000
+@test "20,000 random steps of the scripts keep what is promised" {
+	run walk --steps 20000
 	assert_success
 	assert_line --regexp '^[0-9]+ steps, seeds .*, all kept$'
 	# A walk that never gets anywhere proves nothing.

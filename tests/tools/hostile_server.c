@@ -243,10 +243,10 @@ static void
 answer_script(int count, char **words)
 {
 	/* EVAL, the script, the number of keys, the keys, the token, ... */
-	const char *now = strcmp(words[2], "1") == 0 ? "renew"
-	    : count == 10                            ? "release"
-	    : strcmp(words[10], "look") == 0         ? "look"
-						     : "acquire";
+	const char *now = strcmp(words[2], "1") == 0       ? "renew"
+	    : strstr(words[1], "hand_on") != NULL          ? "release"
+	    : count > 10 && strcmp(words[10], "look") == 0 ? "look"
+							   : "acquire";
 	if (is_time(now)) {
 		be_hostile();
 		return;

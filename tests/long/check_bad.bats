@@ -7,10 +7,10 @@
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # dollars for another shell; output, lines, stderr are set by run
 
-load helpers/common
-load helpers/checks
-load helpers/proxy
-load helpers/tls
+load ../helpers/common
+load ../helpers/checks
+load ../helpers/proxy
+load ../helpers/tls
 
 setup() {
 	common_setup

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Every row of tests/diagnostics.list: each provoked, at first contact, in line, while holding and at
-# release, with the reaction that the table and DIAGNOSTICS of dlock(1) name. tests/diagnostics.bats
+# release, with the reaction that the table and DIAGNOSTICS of dlock(1) name. diagnostics_few.bats
 # does some of them.
 
 load ../helpers/common

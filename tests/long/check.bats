@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: MIT
 #
 # --check of servers that can be used: what it tells, that it tells it as JSON, and that it leaves no
-# trace. What is wrong with a server is in long/check_bad.bats.
+# trace. What is wrong with a server is in check_bad.bats.
 #
 # shellcheck disable=SC2016,SC2034,SC2154 # dollars for another shell; output, lines, stderr are set by run
 
-load helpers/common
-load helpers/checks
-load helpers/proxy
+load ../helpers/common
+load ../helpers/checks
+load ../helpers/proxy
 
 setup_file() { start_redis --appendonly yes; }
 teardown_file() { stop_redis; }

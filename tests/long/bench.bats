@@ -5,7 +5,7 @@
 # `make bench` measures what it says, judges it as it says, and leaves nothing behind. How fast dlock is
 # is not the question here: other tests run at the same time.
 
-load helpers/common
+load ../helpers/common
 
 setup() {
 	common_setup

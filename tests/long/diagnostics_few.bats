@@ -6,9 +6,9 @@
 # when it releases. Here are the rows on which most depends; tests/long/diagnostics.bats does them all.
 # More of one kind or another: unreachable, hostile, foreign_keys, ambiguity, members_server, passwords.
 
-load helpers/common
-load helpers/proxy
-load helpers/badday
+load ../helpers/common
+load ../helpers/proxy
+load ../helpers/badday
 
 @test "bad days that pass (LOADING, BUSY, READONLY, MISCONF, too many clients): tried again within -w, told at once without" {
 	bad_days loading busy readonly misconf maxclients

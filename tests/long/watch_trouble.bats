@@ -7,9 +7,9 @@
 #
 # shellcheck disable=SC2030,SC2031,SC2034,SC2153
 
-load helpers/common
-load helpers/life
-load helpers/watched
+load ../helpers/common
+load ../helpers/life
+load ../helpers/watched
 
 setup() {
 	common_setup

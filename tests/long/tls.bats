@@ -7,10 +7,10 @@
 #
 # shellcheck disable=SC2016 # dollars for the other shell
 
-load helpers/common
-load helpers/proxy
-load helpers/secrets
-load helpers/tls
+load ../helpers/common
+load ../helpers/proxy
+load ../helpers/secrets
+load ../helpers/tls
 
 setup_file() {
 	mkdir "$BATS_FILE_TMPDIR/files" && cd "$BATS_FILE_TMPDIR/files" || return 1

@@ -8,10 +8,10 @@
 #
 # shellcheck disable=SC2016,SC2034,SC2153
 
-load helpers/common
-load helpers/witness
-load helpers/proxy
-load helpers/names
+load ../helpers/common
+load ../helpers/witness
+load ../helpers/proxy
+load ../helpers/names
 
 setup() {
 	common_setup

@@ -61,3 +61,11 @@ teardown_file() { stop_redis; }
 	assert_success
 	assert_output --regexp '^[0-9]{4} scripts, [0-9]{5} commands: .*\bpublish\b'
 }
+
+@test "a confirmation that comes too late prolongs no claim" {
+	echo true >"$SERVER_CLOCK"
+	redis FLUSHALL
+	run -0 python3 "$TESTS_DIR/walk/late_confirm.py" "$REDIS_SOCK" "$ROOT_DIR/build/gen/lua_scripts.h"
+	assert_output $'UNUSUAL as it was\nOWNED prolonged'
+	redis FLUSHALL
+}

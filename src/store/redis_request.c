@@ -43,16 +43,17 @@ redis_request_is_short(const struct redis_settings *settings, const struct store
 
 static void
 append_confirm(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request)
+    const struct store_request *request, int64_t not_after_us)
 {
 	const struct keys *keys = settings->keys;
-	char ttl[24], least_fence[24];
+	char ttl[24], least_fence[24], not_after[24];
 	const char *argv[] = {"EVAL", lua_confirm, "4", keys->lock, keys->fence, keys->info,
 	    keys->queue, settings->token, ttl, least_fence,
-	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", settings->record};
+	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record};
 
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
+	snprintf(not_after, sizeof not_after, "%" PRId64, not_after_us);
 	link_append(link, sizeof argv / sizeof *argv, argv);
 }
 
@@ -93,7 +94,7 @@ redis_request_append(struct link *link, const struct redis_settings *settings,
 	switch (request->verb) {
 	case STORE_ACQUIRE:
 		if (redis_request_is_short(settings, request)) {
-			append_confirm(link, settings, request);
+			append_confirm(link, settings, request, not_after_us);
 			break;
 		}
 		append_acquire(link, settings, request, request->wait ? "wait" : "try",

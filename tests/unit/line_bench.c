@@ -27,7 +27,7 @@ name_command(const struct peer_command *command, char *name, size_t size)
 	const char *what = command->count > 1 ? command->words[1] : "";
 	if (is(command, "EVAL"))
 		what = command->count == 20 ? command->words[10]
-		    : command->count == 12  ? "confirm"
+		    : command->count == 13  ? "confirm"
 		    : command->count == 10  ? "release"
 					    : "renew";
 	else if (strcmp(what, OWN) == 0)

@@ -266,16 +266,19 @@ test_confirm(void)
 {
 	static const char *const confirm[] = {"4", "lock:job", "lock:job#fence{lock:job}",
 	    "lock:job#info{lock:job}", "lock:job#queue{lock:job}", "my-token", "30000", "42",
-	    "clock", "host=me\n"};
+	    "clock"};
 	tap_case("who has been told of its grant confirms it by a short script, and alone");
 	bench_begin();
 	bench.wait = bench.confirm = true;
 	bench.eval = OWNED;
 	bench_ask(STORE_ACQUIRE, OUTCOME_OK);
-	CHECK_INT(bench.word_count, 12);
+	CHECK_INT(bench.word_count, 13);
 	for (int i = 0; i < (int)COUNT_OF(confirm); i++)
 		check_word(i + 2, confirm[i]);
+	check_word(12, "host=me\n");
 	tap_note("%s", "");
+	/* Not after, as of an acquire: the server's time at login, and the limit. */
+	CHECK(strtoll(bench.words[11], NULL, 10) > INT64_C(1764000000123456));
 	CHECK(strlen(bench.words[1]) < 2000);
 	CHECK_TEXT(bench.told.fence, "1764000000123458");
 	CHECK_INT(bench.told.slot, 0);

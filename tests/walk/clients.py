@@ -109,10 +109,10 @@ class Requests:
                 attempt.minimum + 1, self.fence_mode, not_after, record_of(attempt), attempt.mode,
                 attempt.ticket, attempt.crowd, ""]
 
-    def confirm(self, attempt):
+    def confirm(self, attempt, not_after):
         """Who has been told that it is its turn asks so first, if that is all there is to it."""
         return ["EVAL", self.scripts["confirm"], 4, *KEYS[:4], attempt.token, attempt.ttl_ms,
-                attempt.minimum + 1, self.fence_mode, record_of(attempt)]
+                attempt.minimum + 1, self.fence_mode, not_after, record_of(attempt)]
 
     def renew(self, attempt):
         if attempt.mode == "exclusive":

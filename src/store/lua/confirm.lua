@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- KEYS: lock, fence, info, queue
--- ARGV: token, ttl in ms, least fence, fence mode (clock, counter), record
+-- ARGV: token, ttl in ms, least fence, fence mode (clock, counter),
+--       not after (server time in us), record
 --
 -- {OWNED, fence, now, 0}    as acquire.lua: a waiter that was made holder of an exclusive lock confirms
 -- {UNUSUAL, 0, now}         nothing was done: acquire.lua knows what to do
@@ -18,7 +19,9 @@ local token = ARGV[1]
 -- include holder.lua
 
 local record = redis.pcall('HGET', KEYS[3], token)
-local usual = redis.pcall('GET', KEYS[1]) == token
+-- Too late it would prolong a claim that nobody takes up any more.
+local usual = now <= tonumber(ARGV[5])
+	and redis.pcall('GET', KEYS[1]) == token
 	and redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2])
 	and type(record) == 'string' and not string.find(record, '\nfence=', 1, true)
 	and redis.call('HLEN', KEYS[3]) == redis.call('ZCARD', KEYS[4]) + 1
@@ -29,5 +32,5 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local fence = draw_fence(tonumber(ARGV[3]), ARGV[4])
 keep_fence(fence, ARGV[4])
-put_record(ARGV[5] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
+put_record(ARGV[6] .. 'since=' .. now_text .. '\nfence=' .. fence .. '\n')
 return {'OWNED', fence, now_text, 0}

@@ -86,7 +86,9 @@ info_field() {
 	start_dlock --ttl 2s job sleep 97
 	wait_until 5s held job
 	mapfile -t tree < <(descendants "$OUTER")
-	kill -KILL "$OUTER" "${tree[@]}"
+	# RUNNER first: who sees another die ends the run, and gives the lock back.
+	kill -KILL "$(runner_of "$OUTER")"
+	kill -KILL "$OUTER" "${tree[@]}" 2>/dev/null || true
 	before=$(redis PTTL lock:job)
 	run -0 dlock --break job
 	assert_between 0 "$before" "$(redis PTTL lock:job)"

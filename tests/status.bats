@@ -51,7 +51,8 @@ key_exists() {
 	hold job
 	mapfile -t tree < <(descendants "$OUTER")
 	[ "${#tree[@]}" -eq 2 ]
-	kill -KILL "$OUTER" "${tree[@]}"
+	kill -KILL "$(runner_of "$OUTER")" # first: it would give the lock back
+	kill -KILL "$OUTER" "${tree[@]}" 2>/dev/null || true
 	wait_until 5s gone "$OUTER"
 	run -0 dlock --status job
 	[[ "$output" == "job: held by $(id -un)@$(uname -n) pid $OUTER sleep, for "*'; expires in '* ]]

@@ -140,14 +140,11 @@ begins_with(const struct reply *reply, const char *word)
 	return reply->kind == REPLY_ARRAY && reply->count == 3 && is_text(reply->items[0], word);
 }
 
-static enum line_event
-read_message(const struct line *line, const struct reply *reply, int64_t *left_ms)
+enum line_event
+line_read_message(const struct reply *what, int64_t *left_ms)
 {
-	const struct reply *what = reply->items[2];
 	struct problem ignored;
-	if (is_text(reply->items[1], INVALIDATE))
-		return LINE_CHANGED;
-	if (!is_text(reply->items[1], line->channel) || what->kind != REPLY_STRING)
+	if (what->kind != REPLY_STRING)
 		return LINE_NOTHING;
 	if (strcmp(what->text, "G") == 0)
 		return LINE_GRANTED;
@@ -158,6 +155,16 @@ read_message(const struct line *line, const struct reply *reply, int64_t *left_m
 	    !value_parse_count(what->text + 2, 0, INT64_MAX / NS_PER_MS, left_ms, &ignored))
 		return LINE_NOTHING;
 	return LINE_HEAD;
+}
+
+static enum line_event
+read_message(const struct line *line, const struct reply *reply, int64_t *left_ms)
+{
+	if (is_text(reply->items[1], INVALIDATE))
+		return LINE_CHANGED;
+	if (!is_text(reply->items[1], line->channel))
+		return LINE_NOTHING;
+	return line_read_message(reply->items[2], left_ms);
 }
 
 /* -- errors ----------------------------------------------------------------------------------- */

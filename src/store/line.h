@@ -99,6 +99,11 @@ enum line_event
 line_read(struct line *line, const struct reply *reply, const struct reply **answer,
     int64_t *left_ms);
 
+/* What the text of a message to a waiter is: LINE_GRANTED, LINE_HEAD (*left_ms as above), or
+ * LINE_NOTHING. */
+enum line_event
+line_read_message(const struct reply *text, int64_t *left_ms);
+
 /* Is there nothing that the server may have to say? While we listen that is not known; but then the
  * answer to UNSUBSCRIBE stands between what is older than a request and its answer. */
 bool

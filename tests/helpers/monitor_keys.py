@@ -49,7 +49,7 @@ for line in sys.stdin:
         continue
     commands += 1
     seen.add(command)
-    if command == "publish":
+    if command in ("publish", "spublish"):
         if not any(words[1].startswith(key + ":") for key in declared):
             fail("a channel of no key of the script")
     elif words[1] not in declared:

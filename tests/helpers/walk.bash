@@ -28,7 +28,8 @@ MORE_FLAWS=(
 	"queue.lua|expire_no_sooner(KEYS[1], 3 * ms)|"
 	"queue.lua|if tell(token, record, 'G') then|if true then"
 	"queue.lua|'H:' .. time_to_wait(mode)|'H:9999'"
-	"queue.lua|return silent <= claim|return false"
+	"queue.lua|not way and silent <= claim|false"
+	"queue.lua|redis.pcall('SPUBLISH', channel_of(token), text) ~= 0|true"
 	"release.lua|elseif value == token or value == 'dlock!broken:' .. token then|elseif kind == 'exclusive' then"
 	"release.lua|write_member('dlock!done:' .. token, slot, rest)|"
 	"renew.lua|if holder == ARGV[1] then|if holder then"
@@ -87,7 +88,7 @@ put_flaw() {
 went_everywhere() {
 	local what count
 	for what in GRANTED OWNED BUSY FREE FULL SLOTS LATE UNUSUAL hand-on first-now {asked,served}-{exclusive,shared,slots} \
-		try wait confirm touch renew release leave vanish cut stop ghost break foreign flushall del; do
+		try wait confirm touch renew release leave vanish cut stop ghost break foreign flushall del sharded; do
 		count=$(grep -oE "(^| )$what=[0-9]+" <<<"$output" | cut -d = -f 2)
 		[ "${count:-0}" -ge 20 ] || fail "only ${count:-0} times: $what"
 	done

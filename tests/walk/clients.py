@@ -18,6 +18,7 @@ class Attempt:
         # new; waiting; held; resting: released, with a rest; lost: told so; vanished; over
         self.phase = "new"
         self.link = None  # its subscription
+        self.sharded = False  # to a channel of the slot, as in a cluster
         self.stopped = False
         self.wants = "try"
         self.ticket = "0"
@@ -37,7 +38,7 @@ class Attempt:
 
     def listen(self, path):
         self.link = Connection(path)
-        self.link.ask("SUBSCRIBE", self.channel)
+        self.link.ask("SSUBSCRIBE" if self.sharded else "SUBSCRIBE", self.channel)
 
     def cut(self):
         if self.link:
@@ -107,7 +108,7 @@ class Requests:
     def acquire(self, attempt, verb, not_after):
         return ["EVAL", self.scripts["acquire"], 5, *KEYS, attempt.token, attempt.ttl_ms, verb,
                 attempt.minimum + 1, self.fence_mode, not_after, record_of(attempt), attempt.mode,
-                attempt.ticket, attempt.crowd, ""]
+                attempt.ticket, attempt.crowd, "", "", "shard" if attempt.sharded else ""]
 
     def confirm(self, attempt, not_after):
         """Who has been told that it is its turn asks so first, if that is all there is to it."""

@@ -53,7 +53,7 @@ class Oracle:
         if record is None or attempt is None:
             return False
         silent = state.now - int(record.get("seen", 0)) + slack_us
-        if record.get("push") == "1":
+        if record.get("push") in ("1", "2"):
             return attempt.link is not None and silent < FORGET_US
         return silent < POLL_US
 

@@ -5,7 +5,7 @@
 -- ARGV: token, ttl in ms, mode (try, wait, touch, look), least fence, fence mode (clock, counter),
 --       not after (server time in us), record, kind of lock (exclusive, shared, slots:N), ticket
 --       (0: none yet), most waiters (-1: no limit), token of an ancestor (may be empty), under (if not
---       even a place beside the ancestor's is wanted)
+--       even a place beside the ancestor's is wanted), shard (if the waiter's channel is one of the slot's)
 --
 -- {GRANTED, fence, now, slot}  there was room, and the lock is ours now
 -- {OWNED, fence, now, slot}    it was ours already: a waiter that was granted it confirms, or a retry
@@ -120,9 +120,10 @@ local function confirm(expiry)
 end
 
 local function stand_in_line(ticket)
-	local counts = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
-	local hears = counts[2] and tonumber(counts[2]) > 0 and 1 or 0
-	put_record(record_text .. 'since=' .. ticket .. '\nseen=' .. now_text .. '\npush=' .. hears .. '\n')
+	local way = ARGV[13] == 'shard' and '2' or '1'
+	local hears = (count_ears(way, token) or 0) > 0 and 1 or 0
+	put_record(record_text .. 'since=' .. ticket .. '\nseen=' .. now_text ..
+		'\npush=' .. (hears == 1 and way or '0') .. '\n')
 	redis.call('ZADD', KEYS[4], ticket, token)
 	redis.call('PEXPIRE', KEYS[4], 600000)
 	return hears

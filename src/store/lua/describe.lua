@@ -41,19 +41,24 @@ end
 
 -- Which of these waiters are to be believed alive: as is_alive in queue.lua has it, in one command.
 local function who_lives(queue, tokens, records)
-	local channels, lives = {}, {}
+	local channels, lives, ears = {}, {}, {['1'] = {}, ['2'] = {}}
 	for i, token in ipairs(tokens) do
 		channels[i] = queue .. ':' .. token
 	end
-	local listening = #tokens > 0 and redis.pcall('PUBSUB', 'NUMSUB', unpack(channels)) or {}
+	if #tokens > 0 then
+		ears['1'] = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
+	end
+	if string.find(table.concat(records), '\npush=2\n', 1, true) then
+		ears['2'] = redis.pcall('PUBSUB', 'SHARDNUMSUB', unpack(channels))
+	end
 	for i, record in ipairs(records) do
 		local seen = string.match(record, '\nseen=(%d+)')
 		local silent = seen and (now - seen) / 1000
-		local listens = tonumber(listening[2 * i] or 1) > 0
+		local way = string.match(record, '\npush=([12])\n')
 		if not silent or silent > 150000 then
 			lives[i] = false
-		elseif string.find(record, '\npush=1', 1, true) then
-			lives[i] = listens
+		elseif way then
+			lives[i] = tonumber(ears[way][2 * i] or 1) > 0
 		else
 			lives[i] = silent <= 3000
 		end

@@ -140,6 +140,23 @@ local function channel_of(token)
 	return KEYS[4] .. ':' .. token
 end
 
+-- How a waiter can be told, by its record: on its channel (1), which in a cluster belongs to the lock's slot
+-- (2), or not at all (nil).
+local function way_to(record)
+	return string.match(record, '\npush=([12])\n')
+end
+
+-- How many hear what is said there, or why that is not known.
+local function count_ears(way, token)
+	local counts
+	if way == '2' then
+		counts = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel_of(token))
+	else
+		counts = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
+	end
+	return tonumber(counts[2])
+end
+
 -- Is this waiter to be believed alive? A link that listens to its channel is. One that cannot be
 -- reached by messages asks often. And who has said nothing for long has gone, whatever the server
 -- thinks of its link.
@@ -148,22 +165,22 @@ local function is_alive(token, record)
 	if not silent or silent > 150000 then
 		return false
 	end
-	if not string.find(record, '\npush=1', 1, true) then
-		return silent <= claim
-	end
-	local counts = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
-	return not counts[2] or tonumber(counts[2]) > 0
+	local way = way_to(record)
+	return not way and silent <= claim or way and count_ears(way, token) ~= 0
 end
 
 -- Sends a waiter a message. False: it is known that nobody heard it. (Where publishing is not
 -- permitted, nothing is known.)
 local function tell(token, record, text)
 	local silent = silent_for(record)
-	local hears = string.find(record, '\npush=1', 1, true)
-	if not silent or silent > (hears and 150000 or claim) then
+	local way = way_to(record)
+	if not silent or silent > (way and 150000 or claim) then
 		return false
 	end
-	return redis.pcall('PUBLISH', channel_of(token), text) ~= 0 or not hears
+	if way == '2' then
+		return redis.pcall('SPUBLISH', channel_of(token), text) ~= 0
+	end
+	return redis.pcall('PUBLISH', channel_of(token), text) ~= 0 or not way
 end
 
 -- Makes holders of those who are first in line, as far as there is room, and passes over the dead:

@@ -271,6 +271,44 @@ test_nonsense(void)
 	bench_end();
 }
 
+/* As Redis 6.0 has it. */
+static void
+test_change_in_answer(void)
+{
+	static const struct {
+		const char *what, *rest;
+		enum outcome outcome;
+	} rows[] = {
+	    {"granted", GRANTED, OUTCOME_OK},
+	    {"in line", WAITING("0", "1"), OUTCOME_HELD},
+	    {"an error", "-OOM command not allowed\r\n", OUTCOME_REFUSED},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("a change by the script itself, told in its answer's place: %s",
+		    rows[i].what);
+		line_bench_begin();
+		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
+		bench.follow = true;
+		line_bench_say("EXEC", "*2\r\n" SUBSCRIBED CHANGED);
+		bench_start(STORE_ACQUIRE);
+		peer_run(&bench.loop, A_WHILE_MS);
+		CHECK_INT(bench.answers, 1);
+		peer_say(&bench.peer, rows[i].rest, 0);
+		bench_check_answer(rows[i].outcome);
+		CHECK_INT(bench.answers, 2);
+		line_bench_say("EXEC", NULL);
+		bench_ask(STORE_ACQUIRE, OUTCOME_HELD);
+		CHECK_INT(bench.peer.connections, 1);
+		bench_end();
+	}
+
+	tap_case("the same where no key is followed: unknown");
+	line_bench_begin();
+	line_bench_say("EXEC", "*2\r\n" SUBSCRIBED CHANGED GRANTED);
+	bench_ask(STORE_ACQUIRE, OUTCOME_UNKNOWN);
+	bench_end();
+}
+
 /* -- a release in place of a join ------------------------------------------------------------- */
 
 /* All of it is sent, and EXEC not answered yet. */
@@ -343,6 +381,7 @@ main(void)
 	test_messages_among_answers();
 	test_strays();
 	test_nonsense();
+	test_change_in_answer();
 	test_release_in_place();
 	return tap_end();
 }

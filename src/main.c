@@ -33,10 +33,12 @@
  *   store/           redis.h (the engine; redis_exchange.c, redis_parts.h), redis_login.h, line.h
  *                    (asking and being told on one connection), redis_request.h, redis_answer.h
  *                    (what an answer means), redis_watch.h and redis_look.h (--watch),
- *                    redis_query.h (for view/), lua/, none.h (no server)
+ *                    redis_query.h (for view/), route.h (where the server is), lua/,
+ *                    none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
  *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
- *                    reader.h (RESP), resolve.h (names), url.h (url_query.c, url_parts.h)
+ *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,
+ *                    url_print.c, url_parts.h)
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
  *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
  */

@@ -55,7 +55,7 @@ no closing . after the IPv6 address	redis://[::1
 only :port may follow	redis://[::1]PORT
 in brackets: redis://.::1.:6379	redis://::1
 in brackets	redis://fe80::1:6379
-more than one host .*not in this version	redis://127.0.0.1:PORT,127.0.0.1:PORT
+more than one host .*redis.sentinel:// for sentinels, redis.cluster:// for a cluster	redis://127.0.0.1:PORT,127.0.0.1:PORT
 bad host .*redis://localhost:6379	redis://ann:hush@db1#hush
 bad host	redis://<host>
 bad host	redis://$HOST

@@ -30,13 +30,26 @@ options_set_defaults(struct options *options)
 	};
 }
 
+/* Was there anything to be overwritten? */
+static bool
+scrub(char *text)
+{
+	size_t length;
+	char *password = url_find_password(text, &length);
+	bool found = password != NULL;
+	if (found)
+		memset(password, '*', length);
+	password = url_find_sentinel_password(text, &length);
+	if (password != NULL)
+		memset(password, '*', length);
+	return found || password != NULL;
+}
+
 void
 options_scrub(char *text)
 {
-	size_t length;
-	char *password = text ? url_find_password(text, &length) : NULL;
-	if (password != NULL)
-		memset(password, '*', length);
+	if (text != NULL)
+		scrub(text);
 }
 
 bool
@@ -72,18 +85,16 @@ bool
 options_set(struct options *options, size_t row, const char *value, struct problem *problem)
 {
 	static struct options unused;
-	size_t count, length;
+	size_t count;
 	const struct option_row *table = options_table(&count);
-	char *copy, *password;
+	char *copy;
 	if (table[row].set(options, value, problem))
 		return true;
 	if (table[row].letter == 'S')
 		return false; /* url_parse quotes nothing */
 	/* Other sentences quote values, and a URL may have been given to --wait. */
 	copy = value ? strdup(value) : NULL;
-	password = copy ? url_find_password(copy, &length) : NULL;
-	if (password != NULL) {
-		memset(password, '*', length);
+	if (copy != NULL && scrub(copy)) {
 		options_set_defaults(&unused);
 		if (table[row].set(&unused, copy, problem))
 			problem_set(problem, "a bad value"); /* it was the password */

@@ -9,6 +9,22 @@
 #include "cli/setters.h"
 
 bool
+server_is_offered(const struct url *url, struct problem *problem)
+{
+	const char *scheme = NULL;
+	if (url->scheme == URL_SENTINEL)
+		scheme = url->tls.on ? "rediss+sentinel" : "redis+sentinel";
+	else if (url->scheme == URL_CLUSTER)
+		scheme = url->tls.on ? "rediss+cluster" : "redis+cluster";
+	if (scheme == NULL)
+		return true;
+	problem_set(problem,
+	    "%s:// is not in this version of dlock (schemes: redis://, rediss://, unix://)",
+	    scheme);
+	return false;
+}
+
+bool
 set_server(struct options *options, const char *value, struct problem *problem)
 {
 	if (options->has_server) {
@@ -16,7 +32,8 @@ set_server(struct options *options, const char *value, struct problem *problem)
 		return false;
 	}
 	options->has_server = true;
-	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem);
+	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem) &&
+	    server_is_offered(&options->url, problem);
 }
 
 bool

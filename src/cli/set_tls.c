@@ -162,7 +162,7 @@ tls_settle(struct options *options, bool *is_configured, struct problem *problem
 		if (knows_server(options, "tls", tls->on))
 			return false;
 	}
-	tls->on = options->url.scheme == URL_REDIS && (tls->on || options->tls.on);
+	tls->on = options->url.scheme != URL_UNIX && (tls->on || options->tls.on);
 	if (!tls->on)
 		return check_clear(options, is_configured, problem);
 	tls->insecure = tls->insecure || options->tls.insecure;

@@ -17,8 +17,8 @@
 #include "base/identity.h"
 #include "base/problem.h"
 
-/* For the look-up of names, on either connection, and for the password. */
-#define STORE_MAX_HELPERS 3
+/* For the look-up of names, on either connection, and for the password; and those of a route. */
+#define STORE_MAX_HELPERS 20
 
 enum outcome {
 	OUTCOME_OK,          /* acquired, renewed or released */

@@ -129,8 +129,20 @@ use_unix_socket(struct link *link)
 }
 
 void
+link_aim(struct link *link, const struct url_place *place)
+{
+	/* Addresses of another name are none to fall back to. */
+	if (link->place.port != place->port || strcmp(link->place.host, place->host) != 0)
+		link->last_good.count = 0;
+	link->place = *place;
+}
+
+void
 link_open(struct link *link, struct instant deadline, bool fall_back)
 {
+	bool aimed = link->place.port != 0;
+	const char *host = aimed ? link->place.host : link->url->host;
+	int port = aimed ? link->place.port : link->url->port;
 	link_close(link);
 	link->deadline = deadline;
 	link->next_address = 0;
@@ -143,7 +155,7 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 		fail_soon(link);
 		return;
 	}
-	if (!transport_prepare(&link->transport, link->url, &link->problem)) {
+	if (!transport_prepare(&link->transport, link->url, host, &link->problem)) {
 		fail_soon(link);
 		return;
 	}
@@ -152,13 +164,13 @@ link_open(struct link *link, struct instant deadline, bool fall_back)
 		try_next_address(link);
 		return;
 	}
-	if (resolve_literal(link->url->host, link->url->port, &link->addresses)) {
+	if (resolve_literal(host, port, &link->addresses)) {
 		try_next_address(link);
 		return;
 	}
 	link->state = LINK_RESOLVING;
 	link->addresses.count = 0;
-	if (resolve_start(&link->resolver, link->url->host, link->url->port) != 0) {
+	if (resolve_start(&link->resolver, host, port) != 0) {
 		if (fall_back && link->last_good.count > 0) {
 			link->addresses = link->last_good;
 			try_next_address(link);

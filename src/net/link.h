@@ -26,8 +26,9 @@
 #include "net/url.h"
 
 #define LINK_MAX_ANSWER 65536
-#define LINK_MAX_ARRAY 24  /* items of one array: HELLO's answer has 14 to 18 */
-#define LINK_MAX_ITEMS 128 /* of one answer, with what is nested in it */
+#define LINK_MAX_ARRAY 512 /* items of one array: HELLO's answer has 14 to 18 */
+#define LINK_MAX_ITEMS                                                                             \
+	1024 /* of one answer, with what is nested in it: a sentinel says 45 of each replica */
 #define LINK_MAX_REQUEST 40960
 
 enum reply_kind {
@@ -45,7 +46,7 @@ struct reply {
 	const char *text; /* of strings, statuses and errors; ends with a NUL beyond `length` */
 	size_t length;
 	int64_t integer;
-	const struct reply *items[LINK_MAX_ARRAY]; /* an array's */
+	const struct reply *const *items; /* an array's */
 	size_t count;
 };
 
@@ -88,6 +89,7 @@ struct link {
 	size_t out_used, out_sent;
 	size_t out_flushed; /* where what was appended since the last flush begins */
 	bool append_failed;
+	struct url_place place; /* what link_aim said; its port 0: the URL's own */
 	bool spoke; /* something, be it garbage, was received since the last link_open */
 	char out[LINK_MAX_REQUEST]; /* last: it is not cleared, and a run touches little of it */
 };
@@ -103,6 +105,11 @@ link_init(struct link *link, struct loop *loop, const struct url *url,
  * address that worked before is used when the name cannot be looked up. */
 void
 link_open(struct link *link, struct instant deadline, bool fall_back);
+
+/* Where the next link_open leads, in place of the URL's own host: somebody else has said it. It is
+ * copied. TLS and login stay the URL's; the certificate must be for this host, or for --sni. */
+void
+link_aim(struct link *link, const struct url_place *place);
 
 /* The server at the address of an open link is of no use, at least for now: where the name has
  * others they are tried before it from the next link_open on. */

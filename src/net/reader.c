@@ -19,8 +19,11 @@ struct link_reader {
 	size_t unanswered; /* bytes taken in since the last complete answer */
 	char head[8];      /* the first of them; more than any stranger needs */
 	size_t nodes_used;
+	size_t slots_used;
 	size_t text_used;
 	struct reply nodes[LINK_MAX_ITEMS];
+	const struct reply
+	    *slots[LINK_MAX_ITEMS]; /* the items of all arrays, one after the other */
 	char text[LINK_MAX_ANSWER + LINK_MAX_ITEMS];
 };
 
@@ -34,8 +37,8 @@ take_node(const redisReadTask *task, enum reply_kind kind)
 	struct reply *node = &reader->nodes[reader->nodes_used++];
 	*node = (struct reply){.kind = kind};
 	if (task->parent != NULL) {
-		struct reply *parent = task->parent->obj;
-		parent->items[task->idx] = node;
+		const struct reply *parent = task->parent->obj;
+		reader->slots[(size_t)(parent->items - reader->slots) + (size_t)task->idx] = node;
 	}
 	return node;
 }
@@ -70,9 +73,15 @@ create_array(const redisReadTask *task, array_count count)
 {
 	if (task->type != REDIS_REPLY_ARRAY || (size_t)count > LINK_MAX_ARRAY)
 		return NULL;
+	struct link_reader *reader = task->privdata;
+	if ((size_t)count > LINK_MAX_ITEMS - reader->slots_used)
+		return NULL;
 	struct reply *node = take_node(task, REPLY_ARRAY);
-	if (node != NULL)
-		node->count = (size_t)count;
+	if (node == NULL)
+		return NULL;
+	node->count = (size_t)count;
+	node->items = reader->slots + reader->slots_used;
+	reader->slots_used += node->count;
 	return node;
 }
 
@@ -162,6 +171,7 @@ reader_reset(struct link_reader *reader)
 	reader->hiredis->privdata = reader;
 	reader->unanswered = 0;
 	reader->nodes_used = 0;
+	reader->slots_used = 0;
 	reader->text_used = 0;
 	return 0;
 }
@@ -221,6 +231,7 @@ reader_next(struct link_reader *reader, const struct reply **reply, struct probl
 	/* An answer half received keeps its nodes; only a complete one was given out before. */
 	if (reader->hiredis->ridx < 0) {
 		reader->nodes_used = 0;
+		reader->slots_used = 0;
 		reader->text_used = 0;
 	}
 	if (redisReaderGetReply(reader->hiredis, &object) != REDIS_OK) {

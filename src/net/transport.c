@@ -8,12 +8,13 @@
 #include <sys/socket.h>
 
 bool
-transport_prepare(struct transport *transport, const struct url *url, struct problem *why)
+transport_prepare(struct transport *transport, const struct url *url, const char *host,
+    struct problem *why)
 {
 	transport_end(transport);
 	if (!url->tls.on)
 		return true;
-	transport->tls = tls_new(&url->tls, url->host, why);
+	transport->tls = tls_new(&url->tls, host, why);
 	return transport->tls != NULL;
 }
 

@@ -20,10 +20,12 @@ struct transport {
 	short write_event;
 };
 
-/* Before a connection: reads what TLS needs, if `url` asks for it. False and why; the transport is
+/* Before a connection: reads what TLS needs, if `url` asks for it, of a server with that
+ * name or address. False and why; the transport is
  * one in clear then, and of no use. Ends what was before. */
 bool
-transport_prepare(struct transport *transport, const struct url *url, struct problem *why);
+transport_prepare(struct transport *transport, const struct url *url, const char *host,
+    struct problem *why);
 
 /* On a socket that has just been connected. False and why. */
 bool

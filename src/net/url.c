@@ -3,15 +3,15 @@
 
 #include "net/url_parts.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/values.h"
 
 #define SCHEMES "redis://, rediss://, unix://"
-#define EXAMPLE "redis://localhost:6379"
+#define EXAMPLE URL_EXAMPLE
 #define UNIX_EXAMPLE "unix:///path/to.sock"
-#define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:%"
 #define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
 
 bool
@@ -81,77 +81,12 @@ parse_login(struct url *url, struct span login, struct problem *problem)
 	    (struct span){colon + 1, login.length - user.length - 1}, "password", problem);
 }
 
-/* What no name or address can have would be looked up for nothing. Bytes of UTF-8 may be: the
- * resolver knows. */
+/* What stands between the scheme and the first / or ?: a login, if there is one, and *places. */
 static bool
-check_host(const char *host, struct problem *problem)
-{
-	for (; *host != '\0'; host++) {
-		if ((unsigned char)*host < 0x80 && strchr(HOST_BYTES, *host) == NULL) {
-			problem_set(problem,
-			    "bad host in the server URL: a name or an address, as in " EXAMPLE);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* host[:port] or [address][:port] */
-static bool
-parse_host(struct url *url, struct span place, struct problem *problem)
-{
-	struct span host = place;
-	const char *end = place.start + place.length;
-	const char *after;
-
-	if (memchr(place.start, ',', place.length) != NULL) {
-		problem_set(problem,
-		    "more than one host in the server URL: that is not in this version of dlock");
-		return false;
-	}
-	if (place.length > 0 && place.start[0] == '[') {
-		const char *close = memchr(place.start, ']', place.length);
-		if (close == NULL) {
-			problem_set(problem,
-			    "no closing ] after the IPv6 address in the server URL");
-			return false;
-		}
-		host = (struct span){place.start + 1, (size_t)(close - place.start - 1)};
-		after = close + 1;
-	} else {
-		const char *colon = memchr(place.start, ':', place.length);
-		after = colon ? colon : end;
-		host.length = (size_t)(after - place.start);
-		if (colon != NULL && memchr(colon + 1, ':', (size_t)(end - colon - 1)) != NULL) {
-			problem_set(problem,
-			    "an IPv6 address in the server URL stands in "
-			    "brackets: redis://[::1]:6379");
-			return false;
-		}
-	}
-	if (host.length == 0) {
-		problem_set(problem, "no host in the server URL, as in " EXAMPLE);
-		return false;
-	}
-	if (after < end && *after != ':') {
-		problem_set(problem, "only :port may follow the ] in the server URL");
-		return false;
-	}
-	if (!url_decode(url->host, sizeof url->host, host, "host", problem) ||
-	    !check_host(url->host, problem))
-		return false;
-	if (after == end)
-		return true;
-	return url_parse_number((struct span){after + 1, (size_t)(end - after - 1)}, 1, 65535,
-	    "port", &url->port, problem);
-}
-
-static bool
-parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
+parse_authority(struct url *url, const char *rest, size_t length, struct span *places,
     struct problem *problem)
 {
-	size_t length = strcspn(rest, "/?");
-	struct span place = {rest, length};
+	*places = (struct span){rest, length};
 	if (strchr(rest + length, '@') != NULL) {
 		/* What follows would be quoted as a bad port or db, and is half a password. */
 		problem_set(problem,
@@ -161,25 +96,97 @@ parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
 	/* The last @: a password with an unescaped one in it still works. */
 	for (size_t i = length; i-- > 0;) {
 		if (rest[i] == '@') {
-			if (!parse_login(url, (struct span){rest, i}, problem))
-				return false;
-			place = (struct span){rest + i + 1, length - i - 1};
-			break;
+			*places = (struct span){rest + i + 1, length - i - 1};
+			return parse_login(url, (struct span){rest, i}, problem);
 		}
 	}
-	url->port = 6379;
-	if (!parse_host(url, place, problem))
+	return true;
+}
+
+/* A number, or nothing. */
+static bool
+parse_db(struct url *url, struct span digits, struct problem *problem)
+{
+	return digits.length == 0 ||
+	    url_parse_number(digits, 0, INT32_MAX, "db", &url->db, problem);
+}
+
+static bool
+parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	struct span text;
+	struct url_place place;
+	size_t length = strcspn(rest, "/?");
+	if (!parse_authority(url, rest, length, &text, problem) ||
+	    !url_parse_place(text, 6379, &place, problem))
 		return false;
+	memcpy(url->host, place.host, sizeof url->host);
+	url->port = place.port;
 	rest += length;
 	if (*rest == '/') {
 		size_t digits = strcspn(++rest, "?");
-		if (digits > 0 &&
-		    !url_parse_number((struct span){rest, digits}, 0, INT32_MAX, "db", &url->db,
-			problem))
+		if (!parse_db(url, (struct span){rest, digits}, problem))
 			return false;
 		rest += digits;
 	}
 	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
+}
+
+/* hosts/service[/db] */
+static bool
+parse_sentinel(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	struct span text;
+	size_t length = strcspn(rest, "/?");
+	if (!parse_authority(url, rest, length, &text, problem) ||
+	    !url_parse_places(url, text, 26379, problem))
+		return false;
+	rest += length;
+	length = *rest == '/' ? strcspn(++rest, "/?") : 0;
+	if (length == 0) {
+		problem_set(problem,
+		    "no service in the server URL: what the sentinels call the master, as in " URL_SENTINEL_EXAMPLE);
+		return false;
+	}
+	if (!url_decode(url->service, sizeof url->service, (struct span){rest, length}, "service",
+		problem))
+		return false;
+	rest += length;
+	if (*rest == '/') {
+		length = strcspn(++rest, "?");
+		if (!parse_db(url, (struct span){rest, length}, problem))
+			return false;
+		rest += length;
+	}
+	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
+}
+
+/* hosts, and no db: a cluster has but one. */
+static bool
+parse_cluster(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	struct span text;
+	size_t length = strcspn(rest, "/?");
+	if (!parse_authority(url, rest, length, &text, problem) ||
+	    !url_parse_places(url, text, 6379, problem))
+		return false;
+	rest += length;
+	if (*rest == '/') {
+		length = strcspn(++rest, "?");
+		if (!parse_db(url, (struct span){rest, length}, problem))
+			return false;
+		rest += length;
+	}
+	if (*rest == '?' && !url_parse_query(url, rest + 1, unknown, problem))
+		return false;
+	if (url->db != 0) {
+		problem_set(problem, "a cluster has no db but 0: leave it out of the server URL");
+		return false;
+	}
+	return true;
 }
 
 static bool
@@ -208,12 +215,11 @@ parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
 static const struct {
 	const char *scheme, *advice;
 } other_schemes[] = {
-    {"redis+sentinel", "redis+sentinel:// is not in this version of dlock"},
-    {"rediss+sentinel", "rediss+sentinel:// is not in this version of dlock"},
-    {"redis+cluster", "redis+cluster:// is not in this version of dlock"},
-    {"rediss+cluster", "rediss+cluster:// is not in this version of dlock"},
     {"postgres", "postgres:// is not in this version of dlock"},
     {"postgresql", "postgresql:// is not in this version of dlock"},
+    {"redis-sentinel", "sentinels are named by redis+sentinel://"},
+    {"sentinel", "sentinels are named by redis+sentinel://"},
+    {"redis-cluster", "a cluster is named by redis+cluster://"},
     {"valkey", "a Valkey server is named by redis:// too"},
     {"valkeys", "a Valkey server with TLS is named by rediss:// too"},
     {"redis+socket", "a Unix socket is named by " UNIX_EXAMPLE},
@@ -253,11 +259,27 @@ refuse_scheme(const char *text, struct problem *problem)
 	    (int)(length < 40 ? length : 40), text);
 }
 
+static const struct {
+	const char *start;
+	enum url_scheme scheme;
+	bool tls;
+	bool (*parse)(struct url *url, const char *rest, enum url_unknown_keys unknown,
+	    struct problem *problem);
+} schemes[] = {
+    {"redis://", URL_REDIS, false, parse_redis},
+    {"rediss://", URL_REDIS, true, parse_redis},
+    {"unix://", URL_UNIX, false, parse_unix},
+    {"redis+sentinel://", URL_SENTINEL, false, parse_sentinel},
+    {"rediss+sentinel://", URL_SENTINEL, true, parse_sentinel},
+    {"redis+cluster://", URL_CLUSTER, false, parse_cluster},
+    {"rediss+cluster://", URL_CLUSTER, true, parse_cluster},
+};
+
 bool
 url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, struct problem *problem)
 {
 	const char *blank = strpbrk(text, " \t\r\n\v\f");
-	memset(url, 0, sizeof *url);
+	memset(url, 0, offsetof(struct url, places));
 	if (blank != NULL) {
 		const char *scheme = strstr(text, "://");
 		if (scheme != NULL && scheme < blank && strstr(blank, "://") != NULL)
@@ -266,18 +288,13 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 			problem_set(problem, "a blank in the server URL: write %%20 for it");
 		return false;
 	}
-	if (strncmp(text, "redis://", 8) == 0) {
-		url->scheme = URL_REDIS;
-		return parse_redis(url, text + 8, unknown, problem);
-	}
-	if (strncmp(text, "rediss://", 9) == 0) {
-		url->scheme = URL_REDIS;
-		url->tls.on = true;
-		return parse_redis(url, text + 9, unknown, problem);
-	}
-	if (strncmp(text, "unix://", 7) == 0) {
-		url->scheme = URL_UNIX;
-		return parse_unix(url, text + 7, unknown, problem);
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+		size_t length = strlen(schemes[i].start);
+		if (strncmp(text, schemes[i].start, length) == 0) {
+			url->scheme = schemes[i].scheme;
+			url->tls.on = schemes[i].tls;
+			return schemes[i].parse(url, text + length, unknown, problem);
+		}
 	}
 	refuse_scheme(text, problem);
 	return false;

@@ -5,6 +5,8 @@
  *
  *   redis://[user[:password]@]host[:port][/db]      rediss:// the same in TLS
  *   unix:///path/to.sock[?db=N]
+ *   redis+sentinel://[user[:password]@]host[:port],host[:port].../service[/db] rediss+sentinel://
+ *   redis+cluster://[user[:password]@]host[:port],host[:port]...                  rediss+cluster://
  *
  * User, password and path may be percent-encoded (RFC 3986, section 2.1), IPv6 literals stand in
  * brackets. */
@@ -21,6 +23,16 @@
 enum url_scheme {
 	URL_REDIS,
 	URL_UNIX,
+	URL_SENTINEL, /* the places are those of sentinels */
+	URL_CLUSTER,  /* those of some of its nodes */
+};
+
+/* So many may be named in one URL. */
+#define URL_MAX_PLACES 16
+
+struct url_place {
+	char host[256]; /* name or literal address without brackets */
+	int port;
 };
 
 struct url {
@@ -28,13 +40,22 @@ struct url {
 	char user[256];
 	char password[512];
 	bool has_password; /* an empty one is still a password */
-	char host[256];    /* name or literal address without brackets */
+	char host[256];    /* as in struct url_place; URL_REDIS */
 	int port;
-	char path[108]; /* of the socket: what sockaddr_un holds */
+	char path[108];    /* of the socket: what sockaddr_un holds */
+	char service[256]; /* URL_SENTINEL: what the sentinels call the master */
 	int db;
 	int64_t connect_timeout_ns; /* from ?connect-timeout=; 0: not given */
 	struct tls_settings tls;    /* rediss://, and from the query: ?cacert= and so on */
 	char ignored[128];          /* names of the query's keys that were ignored, for people */
+	/* URL_SENTINEL: how to log in to the sentinels, whose users are not the server's. From
+	 * ?sentinel-user=, ?sentinel-password= or ?sentinel-password-file=. */
+	char sentinel_user[256];
+	char sentinel_password[512];
+	bool has_sentinel_password;
+	char sentinel_password_file[TLS_PATH_SIZE];
+	size_t place_count;
+	struct url_place places[URL_MAX_PLACES]; /* last: url_parse clears none of it */
 };
 
 /* How strictly a query string is read: REDIS_URL is shared with other programs and may carry
@@ -60,5 +81,14 @@ url_print(const struct url *url, char *out, size_t size);
  * NULL if there is none. For scrubbing argv. */
 char *
 url_find_password(char *text, size_t *length);
+
+/* The same for that of the sentinels, in the query. */
+char *
+url_find_sentinel_password(char *text, size_t *length);
+
+/* host:port for people, the host of an IPv6 address in brackets; at most URL_PLACE_TEXT bytes. */
+#define URL_PLACE_TEXT (3 * 256 + 16)
+void
+url_print_place(const struct url_place *place, char *out, size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 #include "net/url_parts.h"
 
 #define QUERY_KEYS "db, connect-timeout, tls, cacert, cacertdir, cert, key, sni, insecure"
+#define SENTINEL_KEYS "sentinel-user, sentinel-password, sentinel-password-file"
 #define KEY_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 /* Only what a key is made of is kept: the rest may be a secret. */
@@ -73,6 +74,41 @@ parse_tls_item(struct tls_settings *tls, struct span key, struct span value, boo
 	return true;
 }
 
+/* *taken: it is one of the sentinels' login. */
+static bool
+parse_sentinel_item(struct url *url, struct span key, struct span value, bool *taken,
+    struct problem *problem)
+{
+	const struct {
+		const char *name;
+		char *text;
+		size_t size;
+	} texts[] = {
+	    {"sentinel-user", url->sentinel_user, sizeof url->sentinel_user},
+	    {"sentinel-password", url->sentinel_password, sizeof url->sentinel_password},
+	    {"sentinel-password-file", url->sentinel_password_file,
+		sizeof url->sentinel_password_file},
+	};
+	*taken = false;
+	if (url->scheme != URL_SENTINEL)
+		return true;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (!is_key(key, texts[i].name))
+			continue;
+		*taken = true;
+		if (texts[i].text == url->sentinel_password)
+			url->has_sentinel_password = true;
+		if (!url_decode(texts[i].text, texts[i].size, value, texts[i].name, problem))
+			return false;
+	}
+	if (url->has_sentinel_password && url->sentinel_password_file[0] != '\0') {
+		problem_set(problem,
+		    "of sentinel-password and sentinel-password-file in the server URL give one");
+		return false;
+	}
+	return true;
+}
+
 static bool
 parse_query_item(struct url *url, struct span key, struct span value, enum url_unknown_keys unknown,
     struct problem *problem)
@@ -81,6 +117,8 @@ parse_query_item(struct url *url, struct span key, struct span value, enum url_u
 	struct problem why;
 	bool taken;
 	if (!parse_tls_item(&url->tls, key, value, &taken, problem))
+		return false;
+	if (!taken && !parse_sentinel_item(url, key, value, &taken, problem))
 		return false;
 	if (taken)
 		return true;
@@ -99,8 +137,9 @@ parse_query_item(struct url *url, struct span key, struct span value, enum url_u
 		note_ignored(url, key);
 		return true;
 	}
-	problem_set(problem, "unknown key '%.*s' in the server URL (there are: " QUERY_KEYS ")",
-	    (int)(key.length < 40 ? key.length : 40), key.start);
+	problem_set(problem, "unknown key '%.*s' in the server URL (there are: " QUERY_KEYS "%s)",
+	    (int)(key.length < 40 ? key.length : 40), key.start,
+	    url->scheme == URL_SENTINEL ? ", " SENTINEL_KEYS : "");
 	return false;
 }
 

@@ -20,7 +20,7 @@
  * be told from COMMAND's when RUNNER has been killed: then it is killed with those. */
 #define TREE_MAX_BYSTANDERS 1024
 
-#define TREE_MAX_HELPERS 3
+#define TREE_MAX_HELPERS 20
 
 struct tree {
 	pid_t bystanders[TREE_MAX_BYSTANDERS];

@@ -39,6 +39,9 @@ redis_drop_connection(struct redis_store *redis)
 	redis_watch_hold_back(redis->watch, false);
 	link_close(&redis->link);
 	line_reset(&redis->line);
+	/* It goes on telling when the server moves. */
+	if (redis->phase == PHASE_FINDING)
+		route_cancel(redis->settings->route, &redis->asker);
 	redis->phase = PHASE_CLOSED;
 	redis->outdated = false;
 	redis->skip = 0;
@@ -55,6 +58,127 @@ redis_break_off(struct redis_store *redis, enum outcome before_sending, const st
 		redis->store.events->disturbed(redis->store.context, clock_now());
 }
 
+/* -- where the server is ---------------------------------------------------------------------- */
+
+static void
+connect_to_server(struct redis_store *redis)
+{
+	redis->phase = PHASE_CONNECTING;
+	link_open(&redis->link, redis->connect_until, true);
+}
+
+static void
+look_for_server(struct redis_store *redis)
+{
+	if (redis->settings->route == NULL) {
+		connect_to_server(redis);
+		return;
+	}
+	redis->phase = PHASE_FINDING;
+	route_find(redis->settings->route, &redis->asker);
+}
+
+static void
+begin_to_connect(struct redis_store *redis)
+{
+	redis->connect_until = instant_plus(clock_now(), redis->request.connect_limit_ns);
+	redis->detour.text[0] = '\0';
+	redis->sent_at = clock_now();
+	loop_set_timer(redis->loop, &redis->deadline, redis->connect_until);
+	look_for_server(redis);
+}
+
+static void
+on_found(void *context, const struct url_place *place)
+{
+	struct redis_store *redis = context;
+	link_aim(&redis->link, place);
+	connect_to_server(redis);
+}
+
+static void
+on_not_found(void *context, enum outcome outcome, const struct problem *why)
+{
+	redis_break_off(context, outcome, why);
+}
+
+/* The place that was found is of no use: others get to know. */
+static void
+note_detour(struct redis_store *redis, const struct problem *why)
+{
+	if (redis->settings->route != NULL)
+		route_fail(redis->settings->route, why);
+}
+
+/* No connection, or no login, at the place that was found: is there another way? Who refuses the
+ * user, or has no password to give, is told so at once. */
+static bool
+make_detour(struct redis_store *redis, enum outcome outcome, const struct problem *why)
+{
+	bool before_sending = redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN;
+	if (redis->settings->route == NULL || !redis->pending || !before_sending ||
+	    outcome == OUTCOME_DENIED || why->is_setting || why->is_system)
+		return false;
+	struct problem detour = *why; /* it may be the link's own */
+	note_detour(redis, &detour);
+	redis_drop_connection(redis);
+	redis->detour = detour;
+	redis->detour_outcome = outcome;
+	look_for_server(redis);
+	return true;
+}
+
+static void
+explain_search(const struct redis_store *redis, enum outcome *outcome, struct problem *why)
+{
+	if (redis->detour.text[0] == '\0') {
+		route_explain_delay(redis->settings->route, why);
+		return;
+	}
+	char place[URL_PLACE_TEXT];
+	url_print_place(&redis->link.place, place, sizeof place);
+	*outcome = redis->detour_outcome;
+	*why = redis->detour;
+	problem_set(why, "%.128s: %.300s", place, redis->detour.text);
+}
+
+void
+redis_follow(struct redis_store *redis)
+{
+	redis_drop_connection(redis);
+	begin_to_connect(redis);
+}
+
+static void
+on_moved(void *context, struct instant now)
+{
+	struct redis_store *redis = context;
+	struct problem why;
+	switch (redis->phase) {
+	case PHASE_CLOSED:
+	case PHASE_FINDING:
+		break;
+	case PHASE_CONNECTING:
+	case PHASE_LOGIN:
+		redis_drop_connection(redis);
+		look_for_server(redis);
+		break;
+	case PHASE_IDLE:
+		redis_drop_connection(redis);
+		if (!redis->pending)
+			redis->store.events->disturbed(redis->store.context, now);
+		else
+			look_for_server(redis);
+		break;
+	case PHASE_ASKED:
+		problem_set(&why, "the server is another one now");
+		redis_break_off(redis, OUTCOME_UNKNOWN, &why);
+		break;
+	}
+}
+
+/* -- time ------------------------------------------------------------------------------------- */
+
 static void
 on_deadline(void *context, struct instant now)
 {
@@ -68,12 +192,17 @@ on_deadline(void *context, struct instant now)
 			redis_drop_connection(redis);
 		report_failure(redis, OUTCOME_UNREACHABLE, &redis->refusal);
 		return;
+	case PHASE_FINDING:
+		explain_search(redis, &outcome, &why);
+		break;
 	case PHASE_CONNECTING:
 		link_explain_delay(&redis->link, &why);
 		outcome = redis_login_judge(&redis->login, &why);
+		note_detour(redis, &why);
 		break;
 	case PHASE_LOGIN:
 		outcome = redis_login_explain_delay(&redis->login, &why);
+		note_detour(redis, &why);
 		break;
 	case PHASE_CLOSED:
 		why = redis->refusal;
@@ -127,7 +256,8 @@ on_logged_in(void *context, int64_t server_us)
 static void
 on_login_failed(void *context, enum outcome outcome, const struct problem *why)
 {
-	redis_break_off(context, outcome, why);
+	if (!make_detour(context, outcome, why))
+		redis_break_off(context, outcome, why);
 }
 
 static void
@@ -151,7 +281,8 @@ on_failed(void *context, const struct problem *failure)
 	else if (redis->phase == PHASE_LOGIN)
 		outcome = redis_login_explain_failure(&redis->login, failure, &why);
 	line_note_end(&redis->line, &why);
-	redis_break_off(redis, outcome, &why);
+	if (!make_detour(redis, outcome, &why))
+		redis_break_off(redis, outcome, &why);
 }
 
 static void
@@ -187,22 +318,21 @@ redis_start(struct store *store, const struct store_request *request)
 	 * told what happens, and the name is looked up as late as can be. */
 	if (is_outdated(redis)) {
 		link_shun(&redis->link);
+		if (redis->settings->route != NULL)
+			route_fail(redis->settings->route, &redis->outdating);
 		redis_drop_connection(redis);
 	}
 	redis->request = *request;
 	redis->pending = true;
 	redis->late = 0;
+	redis->turns = 0;
 	if (under_way)
 		redis->skip++;
 	switch (redis->phase) {
-	case PHASE_CLOSED: {
-		struct instant limit = instant_plus(clock_now(), request->connect_limit_ns);
-		redis->phase = PHASE_CONNECTING;
-		redis->sent_at = clock_now();
-		loop_set_timer(redis->loop, &redis->deadline, limit);
-		link_open(&redis->link, limit, true);
+	case PHASE_CLOSED:
+		begin_to_connect(redis);
 		break;
-	}
+	case PHASE_FINDING:
 	case PHASE_CONNECTING:
 	case PHASE_LOGIN:
 		break;
@@ -228,6 +358,8 @@ redis_forget(struct store *store)
 {
 	struct redis_store *redis = from_store(store);
 	link_forget(&redis->link);
+	if (redis->settings->route != NULL)
+		route_forget(redis->settings->route);
 	if (redis->login.secret != NULL)
 		redis->login.secret->operations->forget(redis->login.secret);
 	redis->phase = PHASE_CLOSED;
@@ -259,6 +391,14 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	if (settings->watch)
 		redis->watch = redis_watch_new(loop, settings, on_alarm, redis);
 	redis->store.helpers[2] = redis_watch_helper(redis->watch);
+	for (size_t i = 0; settings->route != NULL && i < ROUTE_MAX_HELPERS; i++)
+		redis->store.helpers[3 + i] = settings->route->helpers[i];
+	redis->asker = (struct route_asker){
+	    .found = on_found,
+	    .failed = on_not_found,
+	    .moved = on_moved,
+	    .context = redis,
+	};
 	redis->loop = loop;
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};
@@ -268,6 +408,7 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	    .link = &redis->link,
 	    .url = settings->url,
 	    .secret = settings->secret,
+	    .wants_master = settings->route != NULL && settings->route->wants_master,
 	    .done = on_logged_in,
 	    .failed = on_login_failed,
 	    .context = redis,
@@ -281,6 +422,8 @@ redis_store_free(struct store *store)
 	if (store == NULL)
 		return;
 	redis_close(store);
+	if (from_store(store)->settings->route != NULL)
+		route_cancel(from_store(store)->settings->route, &from_store(store)->asker);
 	link_free(&from_store(store)->link);
 	redis_watch_free(from_store(store)->watch);
 	free(from_store(store));

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* The engine for one Redis or Valkey (redis://, unix://): implements lock/store.h over one link.
+/* The engine for Redis and Valkey: implements lock/store.h over one link, to the server that the
+ * URL names, or to which a route leads (store/route.h).
  *
  * Two round trips in all: one pipeline that logs in (AUTH, SELECT, CLIENT SETNAME, TIME), and only
  * after its answer one script. (A script before the login's answer would be cut off: an
@@ -17,11 +18,13 @@
 #include "base/secret.h"
 #include "lock/store.h"
 #include "net/url.h"
+#include "store/route.h"
 
 /* What every request of one run has in common. The pointers are borrowed and outlive the store. */
 struct redis_settings {
 	const struct url *url;        /* its password is not looked at: */
 	struct secret_source *secret; /* the password, NULL: none */
+	struct route *route;          /* says where the server is; NULL: the URL does */
 	const char *server;           /* the URL for people */
 	const struct keys *keys;
 	const char *token;

@@ -315,3 +315,21 @@ answer_read_time(const struct reply *reply)
 		return 0;
 	return seconds * 1000000 + us;
 }
+
+bool
+answer_read_role(const struct reply *reply, char *role, size_t size)
+{
+	if (reply->kind != REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i + 1 < reply->count; i += 2) {
+		const struct reply *value = reply->items[i + 1];
+		if (!is_word(reply->items[i], "role") || value->kind != REPLY_STRING)
+			continue;
+		if (value->length == 0 || value->length >= size ||
+		    strspn(value->text, "abcdefghijklmnopqrstuvwxyz-") != value->length)
+			return false;
+		memcpy(role, value->text, value->length + 1);
+		return true;
+	}
+	return false;
+}

@@ -7,6 +7,7 @@
 #define DLOCK_STORE_REDIS_ANSWER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lock/store.h"
@@ -48,6 +49,11 @@ answer_read_acquire(const struct reply *reply, enum store_verb verb, struct stor
 /* The answer to renew.lua and release.lua: 1, 0, -1. */
 void
 answer_read_number(const struct reply *reply, struct store_answer *answer);
+
+/* The role in the answer to HELLO 2: "master", "replica", as the server calls it. False: it is no
+ * such answer, or the role is no word. */
+bool
+answer_read_role(const struct reply *reply, char *role, size_t size);
 
 /* The answer to TIME in microseconds since 1970, 0 if it is none. */
 int64_t

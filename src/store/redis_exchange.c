@@ -87,6 +87,23 @@ complete_place(struct redis_store *redis, struct store_answer *answer)
 	answer->place.followed = line->follows;
 }
 
+/* Redirections of one request; those that send it to and fro without end are an error. */
+#define MAX_TURNS 5
+
+/* An error that says that the server is another one: then it goes there. */
+static bool
+is_sent_elsewhere(struct redis_store *redis, const struct reply *reply)
+{
+	if (reply->kind != REPLY_ERROR || redis->settings->route == NULL)
+		return false;
+	if (route_redirect(redis->settings->route, reply->text) == ROUTE_STAY ||
+	    redis->turns >= MAX_TURNS)
+		return false;
+	redis->turns++;
+	redis_follow(redis);
+	return true;
+}
+
 /* `last`: on this connection. */
 static void
 on_request_answer(struct redis_store *redis, const struct reply *reply, bool last)
@@ -95,7 +112,11 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 	int64_t server_us = 0;
 	bool complete = true;
 
+	if (is_sent_elsewhere(redis, reply))
+		return;
 	redis->outdated = reply->kind == REPLY_ERROR && answer_suggests_move(reply->text);
+	if (redis->outdated)
+		answer_tell_error(reply->text, &redis->outdating);
 	switch (redis->request.verb) {
 	case STORE_ACQUIRE:
 	case STORE_TOUCH:

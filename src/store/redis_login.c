@@ -34,6 +34,7 @@ next_step(const struct redis_login *login, enum login_step after)
 {
 	for (int step = (int)after + 1; step < LOGIN_DONE; step++) {
 		if ((step == LOGIN_AUTH && !has_auth(login)) ||
+		    (step == LOGIN_HELLO && !login->wants_master) ||
 		    (step == LOGIN_SELECT && login->url->db == 0))
 			continue;
 		return (enum login_step)step;
@@ -51,6 +52,7 @@ send_pipeline(struct redis_login *login, const char *password)
 	const char *time[] = {"TIME"};
 	char db[16];
 	const char *select[] = {"SELECT", db};
+	const char *hello[] = {"HELLO", "2"};
 
 	login->password = password;
 	login->step = next_step(login, LOGIN_PASSWORD);
@@ -58,6 +60,8 @@ send_pipeline(struct redis_login *login, const char *password)
 		link_append(login->link, 3, with_user);
 	else if (has_auth(login))
 		link_append(login->link, 2, without_user);
+	if (login->wants_master)
+		link_append(login->link, 2, hello);
 	if (url->db != 0) {
 		snprintf(db, sizeof db, "%d", url->db);
 		link_append(login->link, 2, select);
@@ -147,6 +151,7 @@ fail_by_nonsense(struct redis_login *login)
 {
 	static const char *const commands[LOGIN_DONE] = {
 	    [LOGIN_AUTH] = "AUTH",
+	    [LOGIN_HELLO] = "HELLO",
 	    [LOGIN_SELECT] = "SELECT",
 	    [LOGIN_SETNAME] = "CLIENT SETNAME",
 	    [LOGIN_TIME] = "TIME",
@@ -167,6 +172,24 @@ take_time(struct redis_login *login, const struct reply *reply)
 	}
 	redis_login_end(login);
 	login->done(login->context, server_us);
+}
+
+/* False, and the login has failed: it is not what was wanted there. */
+static bool
+take_role(struct redis_login *login, const struct reply *reply)
+{
+	struct problem why;
+	char role[16];
+	if (!answer_read_role(reply, role, sizeof role)) {
+		fail_by_nonsense(login);
+		return false;
+	}
+	if (strcmp(role, "master") == 0)
+		return true;
+	problem_set(&why, "it is no master: its role is %s", role);
+	why.is_passing = true;
+	fail(login, OUTCOME_REFUSED, &why);
+	return false;
 }
 
 void
@@ -190,7 +213,9 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 	}
 	if (login->step == LOGIN_TIME)
 		take_time(login, reply);
-	else if (reply->kind != REPLY_ERROR && !answer_is_ok(reply))
+	else if (login->step == LOGIN_HELLO && !take_role(login, reply))
+		return;
+	else if (login->step != LOGIN_HELLO && reply->kind != REPLY_ERROR && !answer_is_ok(reply))
 		/* A login that did not happen, or the wrong database, would go unnoticed. */
 		fail_by_nonsense(login);
 	else
@@ -227,7 +252,7 @@ static bool
 may_want_tls(const struct redis_login *login)
 {
 	return login->step != LOGIN_PASSWORD && !login->link->spoke &&
-	    login->url->scheme == URL_REDIS && !login->url->tls.on;
+	    login->url->scheme != URL_UNIX && !login->url->tls.on;
 }
 
 enum outcome

@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: MIT */
 
 /* The login of one connection: the password is asked for, then one pipeline is sent (AUTH, SELECT,
- * CLIENT SETNAME, TIME).
+ * CLIENT SETNAME, TIME; where somebody else said that this is the master, HELLO 2 as well).
  *
  * The password is asked for when the connection stands, not before: a server that is down for a
  * while would otherwise have a command run, or a person asked, at every try to reach it. */
 #ifndef DLOCK_STORE_REDIS_LOGIN_H
 #define DLOCK_STORE_REDIS_LOGIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/secret.h"
@@ -20,6 +21,7 @@
 enum login_step {
 	LOGIN_PASSWORD,
 	LOGIN_AUTH,
+	LOGIN_HELLO, /* the role, where it is wanted */
 	LOGIN_SELECT,
 	LOGIN_SETNAME,
 	LOGIN_TIME,
@@ -31,6 +33,7 @@ struct redis_login {
 	struct link *link;
 	const struct url *url;
 	struct secret_source *secret; /* NULL: none */
+	bool wants_master;            /* a server that says it is none is refused */
 	/* One of these is called, once, from the loop. */
 	void (*done)(void *context, int64_t server_us);
 	void (*failed)(void *context, enum outcome outcome, const struct problem *why);

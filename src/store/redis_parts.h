@@ -14,6 +14,7 @@
 
 enum redis_phase {
 	PHASE_CLOSED,
+	PHASE_FINDING, /* the route is asked where the server is */
 	PHASE_CONNECTING,
 	PHASE_LOGIN, /* the password is asked for, or the pipeline has been sent */
 	PHASE_IDLE,
@@ -24,10 +25,16 @@ struct redis_store {
 	struct store store; /* first: a store is converted back */
 	struct loop *loop;
 	const struct redis_settings *settings;
+	struct route_asker asker;
 	struct redis_login login;
 	struct line line;
 	struct redis_watch *watch; /* NULL: not wanted */
 	struct timer deadline;
+	struct instant connect_until; /* of the connection that comes about */
+	unsigned int turns;           /* of this request, where a server has sent it elsewhere */
+	/* Why the place that was found last was of no use; else empty. */
+	struct problem detour;
+	enum outcome detour_outcome;
 	enum redis_phase phase;
 	struct problem refusal; /* why a request was not sent */
 	bool pending;           /* somebody waits for an answer to: */
@@ -36,6 +43,7 @@ struct redis_store {
 	/* The server that this connection leads to may have been replaced: the name is to be looked
 	 * up again. */
 	bool outdated;
+	struct problem outdating; /* what it said */
 	struct instant opened_at;
 	unsigned int skip; /* answers on the way to requests that nobody waits for */
 	unsigned int late; /* LATE answers to this request */
@@ -58,6 +66,10 @@ redis_drop_connection(struct redis_store *redis);
  * request was sent. */
 void
 redis_break_off(struct redis_store *redis, enum outcome before_sending, const struct problem *why);
+
+/* The server has not executed the request: it goes where the route leads now. */
+void
+redis_follow(struct redis_store *redis);
 
 /* -- redis_exchange.c ------------------------------------------------------------------------- */
 

@@ -16,6 +16,8 @@ void
 redis_query_close(struct redis_query *query)
 {
 	loop_stop_timer(query->loop, &query->deadline);
+	if (query->route != NULL)
+		route_cancel(query->route, &query->asker);
 	redis_login_end(&query->login);
 	link_close(&query->link);
 	query->phase = QUERY_CLOSED;
@@ -29,6 +31,74 @@ fail(struct redis_query *query, enum outcome outcome, const struct problem *why)
 	query->events->failed(query->context, outcome, &copy);
 }
 
+/* -- where the server is ---------------------------------------------------------------------- */
+
+static void
+connect_to_server(struct redis_query *query)
+{
+	query->phase = QUERY_CONNECTING;
+	link_open(&query->link, query->connect_until, false);
+}
+
+static void
+on_found(void *context, const struct url_place *place)
+{
+	struct redis_query *query = context;
+	link_aim(&query->link, place);
+	connect_to_server(query);
+}
+
+static void
+on_not_found(void *context, enum outcome outcome, const struct problem *why)
+{
+	fail(context, outcome, why);
+}
+
+static void
+look_for_server(struct redis_query *query)
+{
+	if (query->route == NULL) {
+		connect_to_server(query);
+		return;
+	}
+	query->phase = QUERY_FINDING;
+	route_find(query->route, &query->asker);
+}
+
+/* No connection, or no login, at the place that was found: is there another way? */
+static void
+fail_there(struct redis_query *query, enum outcome outcome, const struct problem *why)
+{
+	bool before_asking = query->phase == QUERY_CONNECTING || query->phase == QUERY_LOGIN;
+	if (query->route == NULL || !before_asking || outcome == OUTCOME_DENIED ||
+	    why->is_setting || why->is_system) {
+		fail(query, outcome, why);
+		return;
+	}
+	query->detour = *why;
+	query->detour_outcome = outcome;
+	redis_login_end(&query->login);
+	link_close(&query->link);
+	route_fail(query->route, &query->detour);
+	look_for_server(query);
+}
+
+static void
+explain_search(const struct redis_query *query, enum outcome *outcome, struct problem *why)
+{
+	if (query->detour.text[0] == '\0') {
+		route_explain_delay(query->route, why);
+		return;
+	}
+	char place[URL_PLACE_TEXT];
+	url_print_place(&query->link.place, place, sizeof place);
+	*outcome = query->detour_outcome;
+	*why = query->detour;
+	problem_set(why, "%.128s: %.300s", place, query->detour.text);
+}
+
+/* -- time ------------------------------------------------------------------------------------- */
+
 static void
 on_deadline(void *context, struct instant now)
 {
@@ -40,6 +110,9 @@ on_deadline(void *context, struct instant now)
 	case QUERY_CLOSED:
 	case QUERY_IDLE:
 		return;
+	case QUERY_FINDING:
+		explain_search(query, &outcome, &why);
+		break;
 	case QUERY_CONNECTING:
 		link_explain_delay(&query->link, &why);
 		outcome = redis_login_judge(&query->login, &why);
@@ -78,7 +151,7 @@ on_logged_in(void *context, int64_t server_us)
 static void
 on_login_failed(void *context, enum outcome outcome, const struct problem *why)
 {
-	fail(context, outcome, why);
+	fail_there(context, outcome, why);
 }
 
 static void
@@ -113,12 +186,13 @@ on_failed(void *context, const struct problem *failure)
 		outcome = redis_login_explain_failure(&query->login, failure, &why);
 	else if (query->phase == QUERY_ASKED)
 		outcome = OUTCOME_UNKNOWN;
-	fail(query, outcome, &why);
+	fail_there(query, outcome, &why);
 }
 
 void
 redis_query_init(struct redis_query *query, struct loop *loop, const struct url *url,
-    struct secret_source *secret, const struct redis_query_events *events, void *context)
+    struct route *route, struct secret_source *secret, const struct redis_query_events *events,
+    void *context)
 {
 	static const struct link_events link_events = {
 	    .opened = on_opened,
@@ -131,11 +205,18 @@ redis_query_init(struct redis_query *query, struct loop *loop, const struct url 
 	query->deadline = (struct timer){.due = on_deadline, .context = query};
 	query->phase = QUERY_CLOSED;
 	query->takes_errors = false;
+	query->route = route;
+	query->asker = (struct route_asker){
+	    .found = on_found,
+	    .failed = on_not_found,
+	    .context = query,
+	};
 	link_init(&query->link, loop, url, &link_events, query);
 	query->login = (struct redis_login){
 	    .link = &query->link,
 	    .url = url,
 	    .secret = secret,
+	    .wants_master = route != NULL && route->wants_master,
 	    .done = on_logged_in,
 	    .failed = on_login_failed,
 	    .context = query,
@@ -146,10 +227,10 @@ void
 redis_query_open(struct redis_query *query, int64_t limit_ns)
 {
 	query->opening_at = clock_now();
-	struct instant limit = instant_plus(query->opening_at, limit_ns);
-	query->phase = QUERY_CONNECTING;
-	loop_set_timer(query->loop, &query->deadline, limit);
-	link_open(&query->link, limit, false);
+	query->connect_until = instant_plus(query->opening_at, limit_ns);
+	query->detour.text[0] = '\0';
+	loop_set_timer(query->loop, &query->deadline, query->connect_until);
+	look_for_server(query);
 }
 
 void

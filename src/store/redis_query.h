@@ -20,6 +20,7 @@
 #include "net/link.h"
 #include "net/url.h"
 #include "store/redis_login.h"
+#include "store/route.h"
 
 /* Callbacks run in the loop. */
 struct redis_query_events {
@@ -34,6 +35,7 @@ struct redis_query_events {
 
 enum redis_query_phase {
 	QUERY_CLOSED,
+	QUERY_FINDING,
 	QUERY_CONNECTING,
 	QUERY_LOGIN,
 	QUERY_IDLE,
@@ -44,9 +46,14 @@ struct redis_query {
 	struct loop *loop;
 	const struct redis_query_events *events;
 	void *context;
+	struct route *route;
+	struct route_asker asker;
+	struct problem detour; /* why the place that was found last was of no use; else empty */
+	enum outcome detour_outcome;
 	struct link link;
 	struct redis_login login;
 	struct timer deadline;
+	struct instant connect_until;
 	enum redis_query_phase phase;
 	bool takes_errors;         /* set by the user: an error is an answer too */
 	struct instant opening_at; /* redis_query_open was called */
@@ -55,10 +62,11 @@ struct redis_query {
 	struct instant clock_at;
 };
 
-/* Sets up a closed one. `secret` may be NULL; all is borrowed. */
+/* Sets up a closed one. `route` and `secret` may be NULL; all is borrowed. */
 void
 redis_query_init(struct redis_query *query, struct loop *loop, const struct url *url,
-    struct secret_source *secret, const struct redis_query_events *events, void *context);
+    struct route *route, struct secret_source *secret, const struct redis_query_events *events,
+    void *context);
 
 /* Begins to connect and to log in, both within `limit_ns`: ready or failed follows. */
 void

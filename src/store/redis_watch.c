@@ -173,6 +173,8 @@ open_link(struct redis_watch *watch)
 	watch->phase = WATCH_CONNECTING;
 	watch->opened_at = clock_now();
 	set_due(watch, limit);
+	if (watch->settings->route != NULL)
+		link_aim(&watch->link, &watch->settings->route->place);
 	link_open(&watch->link, limit, true);
 }
 
@@ -345,9 +347,25 @@ redis_watch_asked(struct redis_watch *watch, const struct store_request *request
 		redis_watch_close(watch);
 }
 
+/* The renewal was confirmed elsewhere than where we look. */
+static bool
+is_elsewhere(const struct redis_watch *watch)
+{
+	const struct route *route = watch->settings->route;
+	return route != NULL &&
+	    (watch->link.place.port != route->place.port ||
+		strcmp(watch->link.place.host, route->place.host) != 0);
+}
+
 static void
 on_renewed(struct redis_watch *watch, struct instant sent_at)
 {
+	bool looks = watch->phase != WATCH_OFF && watch->phase != WATCH_RETRYING &&
+	    watch->phase != WATCH_REFUSED;
+	if (looks && is_elsewhere(watch)) {
+		fail_for(watch, "the server is another one now");
+		return;
+	}
 	if (watch->phase == WATCH_OFF) {
 		open_link(watch);
 	} else if (watch->doubted_at.ns != INSTANT_NEVER.ns) {

@@ -67,6 +67,7 @@ check_party_open(struct party *party, const struct view_settings *settings, cons
 	party->limit = (struct timer){.due = on_limit, .context = party};
 	party->settings = (struct redis_settings){
 	    .url = settings->url,
+	    .route = settings->route,
 	    .secret = settings->secret,
 	    .server = settings->server,
 	    .keys = keys,

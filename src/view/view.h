@@ -23,12 +23,14 @@
 #include "lock/lease.h"
 #include "net/url.h"
 #include "run/signals.h"
+#include "store/route.h"
 
 /* All is borrowed. */
 struct view_settings {
 	struct loop *loop;             /* open */
 	const struct signals *signals; /* taken over */
 	const struct url *url;
+	struct route *route;          /* says where the server is; NULL: the URL does */
 	struct secret_source *secret; /* the password, NULL: none */
 	const char *server;           /* the URL for people */
 	const char *prefix;

@@ -87,8 +87,8 @@ visit_begin(struct visit *visit, const struct view_settings *settings)
 	    .ready = on_signals,
 	    .context = visit};
 	loop_watch(settings->loop, &visit->signals);
-	redis_query_init(&visit->query, settings->loop, settings->url, settings->secret, &events,
-	    visit);
+	redis_query_init(&visit->query, settings->loop, settings->url, settings->route,
+	    settings->secret, &events, visit);
 	redis_query_open(&visit->query, settings->connect_limit_ns);
 	return wait_for_end(visit);
 }

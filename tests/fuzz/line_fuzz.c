@@ -38,7 +38,10 @@ struct run {
 	}
 #define TRIPLE(one, two, three)                                                                    \
 	{                                                                                          \
-		.kind = REPLY_ARRAY, .count = 3, .items = { &(one), &(two), &(three) }             \
+		.kind = REPLY_ARRAY, .count = 3, .items = (const struct reply *const[])            \
+		{                                                                                  \
+			&(one), &(two), &(three)                                                   \
+		}                                                                                  \
 	}
 
 static const struct reply subscribe = TEXT(REPLY_STRING, "subscribe"),
@@ -66,14 +69,18 @@ static const struct reply said_subscribe = TRIPLE(subscribe, own, one),
 			  said_other = TRIPLE(message, other, granted),
 			  said_nothing = TRIPLE(message, own, nil),
 			  said_changed = TRIPLE(message, invalidate, nil);
-static const struct reply array_of_one = {.kind = REPLY_ARRAY, .count = 1, .items = {&one}},
+static const struct reply array_of_one = {.kind = REPLY_ARRAY,
+			      .count = 1,
+			      .items = (const struct reply *const[]){&one}},
 			  joined = {.kind = REPLY_ARRAY,
 			      .count = 2,
-			      .items = {&said_subscribe, &one}},
+			      .items = (const struct reply *const[]){&said_subscribe, &one}},
 			  failed = {.kind = REPLY_ARRAY,
 			      .count = 2,
-			      .items = {&said_subscribe, &busy}},
-			  unjoined = {.kind = REPLY_ARRAY, .count = 2, .items = {&noperm, &one}};
+			      .items = (const struct reply *const[]){&said_subscribe, &busy}},
+			  unjoined = {.kind = REPLY_ARRAY,
+			      .count = 2,
+			      .items = (const struct reply *const[]){&noperm, &one}};
 
 static const char letters[] = "jtpr*bOQEXNBA_01SUuoGHhgm.CL24F";
 static const struct reply *const replies[] = {&ok, &queued, &err, &unknown, &noperm, &busy, &abort_,

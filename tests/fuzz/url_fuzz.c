@@ -16,12 +16,16 @@ check_url(const struct url *url)
 {
 	struct url again;
 	struct problem problem;
-	char printed[4096], reprinted[4096];
+	char printed[16384], reprinted[16384];
 	FUZZ_CHECK(url->db >= 0 && url->connect_timeout_ns >= 0);
+	bool several = url->scheme == URL_SENTINEL || url->scheme == URL_CLUSTER;
 	if (url->scheme == URL_UNIX)
 		FUZZ_CHECK(url->path[0] == '/' && url->host[0] == '\0' && !url->has_password);
-	else
+	else if (url->scheme == URL_REDIS)
 		FUZZ_CHECK(url->host[0] != '\0' && url->port >= 1 && url->port <= 65535);
+	FUZZ_CHECK((url->place_count > 0) == several && url->place_count <= URL_MAX_PLACES);
+	FUZZ_CHECK((url->service[0] != '\0') == (url->scheme == URL_SENTINEL));
+	FUZZ_CHECK(url->scheme != URL_CLUSTER || url->db == 0);
 
 	/* What is printed says all but the password and what is no part of the place. */
 	url_print(url, printed, sizeof printed);
@@ -29,6 +33,13 @@ check_url(const struct url *url)
 	FUZZ_CHECK(again.scheme == url->scheme && again.port == url->port && again.db == url->db);
 	FUZZ_CHECK(strcmp(again.user, url->user) == 0 && strcmp(again.host, url->host) == 0);
 	FUZZ_CHECK(strcmp(again.path, url->path) == 0 && again.has_password == url->has_password);
+	FUZZ_CHECK(again.place_count == url->place_count);
+	FUZZ_CHECK(strcmp(again.service, url->service) == 0);
+	for (size_t i = 0; i < url->place_count; i++) {
+		const struct url_place *place = &url->places[i], *same = &again.places[i];
+		FUZZ_CHECK(place->host[0] != '\0' && place->port >= 1 && place->port <= 65535);
+		FUZZ_CHECK(place->port == same->port && strcmp(place->host, same->host) == 0);
+	}
 	FUZZ_CHECK(!url->has_password || strcmp(again.password, "***") == 0);
 	url_print(&again, reprinted, sizeof reprinted);
 	FUZZ_CHECK(strcmp(printed, reprinted) == 0);
@@ -46,6 +57,9 @@ check_scrubbing(const char *text, const struct url *url)
 		abort();
 	char *password = url_find_password(copy, &length);
 	FUZZ_CHECK(!url->has_password || url->password[0] == '\0' || password != NULL);
+	size_t other_length = 0;
+	char *other = url_find_sentinel_password(copy, &other_length);
+	FUZZ_CHECK(url->sentinel_password[0] == '\0' || other != NULL);
 	if (password != NULL) {
 		FUZZ_CHECK(password >= copy && password + length <= copy + strlen(copy));
 		memset(password, '*', length);
@@ -74,7 +88,7 @@ check_text(const char *text, bool likely, bool secret)
 	for (size_t i = 0; i < 2; i++) {
 		struct problem problem = {.text = ""};
 		struct url url;
-		char printed[4096] = "";
+		char printed[16384] = "";
 		if (url_parse(&url, text, manners[i], &problem)) {
 			check_url(&url);
 			check_scrubbing(text, &url);

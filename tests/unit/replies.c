@@ -8,8 +8,9 @@
 #include <string.h>
 
 static struct reply nodes[LINK_MAX_ITEMS];
-static char texts[4096];
-static size_t nodes_used, texts_used;
+static const struct reply *slots[2 * LINK_MAX_ITEMS];
+static char texts[65536];
+static size_t nodes_used, slots_used, texts_used;
 
 static _Noreturn void
 give_up(const char *at)
@@ -64,15 +65,22 @@ take(const char **at)
 	case '_':
 		node->kind = REPLY_NIL;
 		break;
-	case '[':
+	case '[': {
+		const struct reply *items[LINK_MAX_ARRAY];
 		node->kind = REPLY_ARRAY;
 		for (*at += strspn(*at, " "); **at != ']'; *at += strspn(*at, " ")) {
 			if (node->count == LINK_MAX_ARRAY)
 				give_up(*at);
-			node->items[node->count++] = take(at);
+			items[node->count++] = take(at);
 		}
 		++*at;
+		if (slots_used + node->count > sizeof slots / sizeof *slots)
+			give_up(*at);
+		memcpy(slots + slots_used, items, node->count * sizeof *items);
+		node->items = slots + slots_used;
+		slots_used += node->count;
 		break;
+	}
 	default:
 		give_up(*at - 1);
 	}
@@ -82,7 +90,7 @@ take(const char **at)
 const struct reply *
 reply_from(const char *text)
 {
-	nodes_used = texts_used = 0;
+	nodes_used = slots_used = texts_used = 0;
 	const struct reply *reply = take(&text);
 	if (*text != '\0')
 		give_up(text);

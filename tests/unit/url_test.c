@@ -128,6 +128,97 @@ test_unix(void)
 	}
 }
 
+/* Several places: `places` is how they are printed, with commas between. */
+static void
+test_places(void)
+{
+	static const struct {
+		const char *text;
+		enum url_scheme scheme;
+		bool tls;
+		const char *places, *service;
+		int db;
+		const char *shown;
+	} rows[] = {
+	    {"redis+sentinel://s1/main", URL_SENTINEL, false, "s1:26379", "main", 0,
+		"redis+sentinel://s1:26379/main"},
+	    {"redis+sentinel://s1,s2:7000,s3/main/3", URL_SENTINEL, false,
+		"s1:26379,s2:7000,s3:26379", "main", 3,
+		"redis+sentinel://s1:26379,s2:7000,s3:26379/main/3"},
+	    {"redis+sentinel://s1/main/", URL_SENTINEL, false, "s1:26379", "main", 0,
+		"redis+sentinel://s1:26379/main"},
+	    {"redis+sentinel://s1/main?db=3", URL_SENTINEL, false, "s1:26379", "main", 3,
+		"redis+sentinel://s1:26379/main/3"},
+	    {"rediss+sentinel://ann:hu,sh@[::1],[fe80::1%25eth0]:7/main", URL_SENTINEL, true,
+		"[::1]:26379,[fe80::1%25eth0]:7", "main", 0,
+		"rediss+sentinel://ann:***@[::1]:26379,[fe80::1%25eth0]:7/main"},
+	    {"redis+sentinel://:hush@s1/a%2fb%20c%3F%40", URL_SENTINEL, false, "s1:26379",
+		"a/b c?@", 0, "redis+sentinel://:***@s1:26379/a%2fb%20c%3f%40"},
+	    {"redis+sentinel://s1/main?tls", URL_SENTINEL, true, "s1:26379", "main", 0,
+		"rediss+sentinel://s1:26379/main"},
+	    {"redis+cluster://c1,c2:7000", URL_CLUSTER, false, "c1:6379,c2:7000", "", 0,
+		"redis+cluster://c1:6379,c2:7000"},
+	    {"redis+cluster://c1/0", URL_CLUSTER, false, "c1:6379", "", 0,
+		"redis+cluster://c1:6379"},
+	    {"rediss+cluster://ann:hush@10.0.0.1,[::1]:7000/", URL_CLUSTER, true,
+		"10.0.0.1:6379,[::1]:7000", "", 0,
+		"rediss+cluster://ann:***@10.0.0.1:6379,[::1]:7000"},
+	    {"redis+cluster://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", URL_CLUSTER, false,
+		"a:6379,b:6379,c:6379,d:6379,e:6379,f:6379,g:6379,h:6379,"
+		"i:6379,j:6379,k:6379,l:6379,m:6379,n:6379,o:6379,p:6379",
+		"", 0, NULL},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct url url;
+		struct problem problem = {.text = ""};
+		char shown[1024], places[1024] = "", place[URL_PLACE_TEXT];
+		tap_case("%s", rows[i].text);
+		if (!CHECK(url_parse(&url, rows[i].text, URL_REFUSE_UNKNOWN_KEYS, &problem))) {
+			CHECK_TEXT(problem.text, "");
+			continue;
+		}
+		CHECK_INT(url.scheme, rows[i].scheme);
+		CHECK_INT(url.tls.on, rows[i].tls);
+		for (size_t k = 0; k < url.place_count; k++) {
+			url_print_place(&url.places[k], place, sizeof place);
+			snprintf(places + strlen(places), sizeof places - strlen(places), "%s%s",
+			    k > 0 ? "," : "", place);
+		}
+		CHECK_TEXT(places, rows[i].places);
+		CHECK_TEXT(url.service, rows[i].service);
+		CHECK_INT(url.db, rows[i].db);
+		url_print(&url, shown, sizeof shown);
+		if (rows[i].shown != NULL)
+			CHECK_TEXT(shown, rows[i].shown);
+	}
+}
+
+static void
+test_sentinel_login(void)
+{
+	struct url url;
+	struct problem problem;
+	char shown[1024];
+	tap_case("the sentinels have a login of their own");
+	CHECK(url_parse(&url,
+	    "redis+sentinel://ann:hush@s1/main?sentinel-user=w%40x&sentinel-password=%26still",
+	    URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_TEXT(url.user, "ann");
+	CHECK_TEXT(url.password, "hush");
+	CHECK_TEXT(url.sentinel_user, "w@x");
+	CHECK_TEXT(url.sentinel_password, "&still");
+	CHECK(url.has_sentinel_password);
+	url_print(&url, shown, sizeof shown);
+	CHECK_TEXT(shown, "redis+sentinel://ann:***@s1:26379/main");
+	CHECK(url_parse(&url, "redis+sentinel://s1/main?sentinel-password-file=%2fetc%2fpass",
+	    URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK_TEXT(url.sentinel_password_file, "/etc/pass");
+	CHECK(!url.has_sentinel_password && !url.has_password);
+	CHECK(url_parse(&url, "redis+sentinel://s1/main", URL_REFUSE_UNKNOWN_KEYS, &problem));
+	CHECK(!url.has_sentinel_password);
+	CHECK_TEXT(url.sentinel_user, "");
+}
+
 static void
 test_query(void)
 {
@@ -188,6 +279,14 @@ test_secrets(void)
 	    "redis:ann:hush@db1",
 	    "redis:/ann:hush@://db1",
 	    "unix://ann:hush@db1",
+	    "redis+sentinel://ann:hush@s1,s2/main?sentinel-password=hush",
+	    "redis+sentinel://ann:hush@s1,s2/main?sentinel-password=hush/hush",
+	    "redis+sentinel://ann:hush@s1,s2/main?sentinel-password=hush@hush",
+	    "redis+sentinel://s1,s2?sentinel-password=hush",
+	    "redis+sentinel://s1:x/main?sentinel-password=hush",
+	    "redis+sentinel://s1:7000,hush@s2/main",
+	    "redis+cluster://ann:hush,hush@s1,s2",
+	    "redis://db1?sentinel-password=hush",
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		struct url url;
@@ -247,24 +346,55 @@ test_find_password(void)
 	}
 }
 
+static void
+test_find_sentinel_password(void)
+{
+	static const struct {
+		const char *text, *password; /* NULL: none */
+	} rows[] = {
+	    {"redis+sentinel://s1/main?sentinel-password=hush", "hush"},
+	    {"redis+sentinel://s1/main?db=1&sentinel-password=hush&tls", "hush"},
+	    {"redis+sentinel://ann:more@s1/main?sentinel-password=hu%26sh", "hu%26sh"},
+	    {"redis+sentinel://s1/main?sentinel-password=", ""},
+	    {"http://s1?sentinel-password=hush", "hush"},
+	    {"redis+sentinel://s1/main?sentinel-password", NULL},
+	    {"redis+sentinel://s1/main?xsentinel-password=x", NULL},
+	    {"redis+sentinel://s1/main?sentinel-password-file=/f", NULL},
+	    {"redis+sentinel://s1/sentinel-password=x", NULL},
+	    {"", NULL},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char text[256];
+		size_t length = 12345;
+		snprintf(text, sizeof text, "%s", rows[i].text);
+		tap_case("where the sentinels' password stands in %s", rows[i].text);
+		char *found = url_find_sentinel_password(text, &length);
+		CHECK((found != NULL) == (rows[i].password != NULL));
+		if (found == NULL || rows[i].password == NULL)
+			continue;
+		CHECK_INT((int64_t)length, (int64_t)strlen(rows[i].password));
+		CHECK(strncmp(found, rows[i].password, length) == 0);
+	}
+}
+
 /* Whatever it is given it does not crash (ASan, UBSan), and it takes nothing that it would not take
  * again from its own print-out. */
 static void
 test_random(void)
 {
-	static const char *const pieces[] = {"redis://", "unix://", "/", ":", "@", "[", "]", "?",
-	    "db=", "&", "%", "%4", "%41", "=", "0", "6379", "a", "::1", "\xff", " ",
-	    "connect-timeout=", "1s"};
+	static const char *const pieces[] = {"redis://", "unix://", "redis+sentinel://",
+	    "redis+cluster://", "/", ":", "@", "[", "]", "?", "db=", "&", "%", "%4", "%41", "=",
+	    "0", "6379", "a", "::1", "\xff", " ", "connect-timeout=", "1s", ","};
 	uint64_t random = 99;
 	int taken = 0;
 	tap_case(
-	    "50,000 random URLs: those taken are printed as what is taken again, and is the same");
-	for (int i = 0; i < 50000 && !tap_failed(); i++) {
+	    "100,000 random URLs: those taken are printed as what is taken again, and is the same");
+	for (int i = 0; i < 100000 && !tap_failed(); i++) {
 		struct url url, again;
 		struct problem problem;
 		char text[256] = "", shown[1024];
 		size_t used = (size_t)snprintf(text, sizeof text, "%s",
-		    tap_random_below(&random, 8) ? pieces[tap_random_below(&random, 2)] : "");
+		    tap_random_below(&random, 8) ? pieces[tap_random_below(&random, 4)] : "");
 		for (int64_t k = tap_random_below(&random, 12); k > 0; k--)
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s",
 			    pieces[tap_random_below(&random, COUNT_OF(pieces))]);
@@ -281,8 +411,15 @@ test_random(void)
 		CHECK_TEXT(again.user, url.user);
 		CHECK_TEXT(again.host, url.host);
 		CHECK_TEXT(again.path, url.path);
-		CHECK_INT(again.port, url.port);
+		if (url.scheme == URL_REDIS)
+			CHECK_INT(again.port, url.port);
 		CHECK_INT(again.db, url.db);
+		CHECK_TEXT(again.service, url.service);
+		CHECK_INT((int64_t)again.place_count, (int64_t)url.place_count);
+		for (size_t k = 0; k < url.place_count && k < again.place_count; k++) {
+			CHECK_TEXT(again.places[k].host, url.places[k].host);
+			CHECK_INT(again.places[k].port, url.places[k].port);
+		}
 	}
 	tap_note("%d taken", taken);
 	CHECK(taken > 1000);
@@ -293,9 +430,12 @@ main(void)
 {
 	test_redis();
 	test_unix();
+	test_places();
+	test_sentinel_login();
 	test_query();
 	test_secrets();
 	test_find_password();
+	test_find_sentinel_password();
 	test_random();
 	return tap_end();
 }

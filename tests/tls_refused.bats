@@ -55,11 +55,12 @@ serve() {
 	[ "$(scripts_run)" = 0 ]
 }
 
-@test "a name is not proved by an address, nor an address by a name; a wildcard covers one label" {
-	make_certificate server ca 'DNS:127.0.0.1,DNS:*.example.net'
+@test "a name is not proved by an address, nor an address by a name; a wildcard is one whole label" {
+	make_certificate server ca 'DNS:127.0.0.1,DNS:*.example.net,DNS:db*.example.org'
 	start_tls_redis
 	refused 77 "is not for '127.0.0.1'" --cacert ca.pem -S "rediss://127.0.0.1:$TLS_PORT"
 	refused 77 "is not for 'a.b.example.net'" --cacert ca.pem --sni a.b.example.net
+	refused 77 "is not for 'db1.example.org'" --cacert ca.pem --sni db1.example.org
 	run -0 dlock --cacert ca.pem --sni a.example.net job true
 }
 
@@ -157,17 +158,56 @@ in_line() {
 	refused 69 'the server has no TLS 1.2 or newer' --cacert ca.pem -S "rediss://localhost:$PEER_PORT"
 }
 
+@test "who hangs up in the handshake, as a server does that takes no more clients, and who is too slow in it: 69" {
+	local order
+	start_tls_redis
+	mkfifo orders
+	redis-cli -s "$REDIS_SOCK" <orders >answers 2>&1 3>&- &
+	track "$!"
+	exec {order}>orders
+	printf 'CONFIG SET maxclients 1\nPING\n' >&"$order"
+	wait_until 5s grep -q PONG answers
+	refused 69 'the server closed the connection instead of speaking TLS (so does one that takes no more clients)' --cacert ca.pem
+	printf 'CONFIG SET maxclients 100\n' >&"$order"
+	exec {order}>&-
+	start_peer reset
+	refused 69 'the server closed the connection instead of speaking TLS' -S "rediss://localhost:$PEER_PORT"
+	rm peer.port
+	start_peer trickle "$TLS_PORT"
+	refused 69 'the TLS handshake was not over in time' --cacert ca.pem --connect-timeout 1s -S "rediss://localhost:$PEER_PORT"
+}
+
+@test "a server that does not know the name that it is asked for: 69, and the name" {
+	start_peer nameless server.pem server.key
+	refused 69 "the server has no certificate for 'localhost' (--sni asks for another name)" --cacert ca.pem -S "rediss://localhost:$PEER_PORT"
+}
+
 @test "an address that hangs in the handshake leaves time for the next one" {
 	make_certificate server ca DNS:two.example
 	start_tls_redis --bind 127.0.0.2
 	# The C library puts it first: it is nearer to the address that one connects from.
 	start_peer silent 127.0.0.1 "$TLS_PORT"
-	printf '127.0.0.2 two.example\n127.0.0.1 two.example\n' >hosts
 	start_clock
-	run -0 unshare -m sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "$DLOCK" -n --cacert ca.pem \
-		--connect-timeout 4s -S "rediss://two.example:$TLS_PORT" job true
+	run -0 at_two_addresses --connect-timeout 4s job true
 	# Half of the time was the first one's.
 	assert_between 1900 4000 "$(clock_ms)" milliseconds
+}
+
+@test "of several addresses a certificate that is not accepted is told of, not that the others are dead or silent: 77" {
+	start_tls_redis
+	run -77 at_two_addresses --connect-timeout 1s job touch ran
+	assert_output --partial "the server's certificate is not for 'two.example'"
+	start_peer silent 127.0.0.2 "$TLS_PORT"
+	run -77 at_two_addresses --connect-timeout 1s job touch ran
+	assert_output --partial "the server's certificate is not for 'two.example'"
+	[ ! -e ran ]
+}
+
+# At 127.0.0.1, which the C library puts first, and 127.0.0.2.
+at_two_addresses() {
+	printf '127.0.0.2 two.example\n127.0.0.1 two.example\n' >hosts
+	unshare -m sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "$DLOCK" -n --cacert ca.pem \
+		-S "rediss://two.example:$TLS_PORT" "$@"
 }
 
 @test "a bad file: 78, which one and why; at first contact, the server not asked" {
@@ -197,6 +237,17 @@ in_line() {
 	[ ! -e ran ]
 	run -71 env LD_PRELOAD="$TOOLS/no_libssl_preload.so" "$DLOCK" --cacert ca.pem --status job
 	run -0 env LD_PRELOAD="$TOOLS/no_libssl_preload.so" "$DLOCK" -S "$URL_TCP" job true
+}
+
+@test "no descriptor is left for libssl, or it is no library: 71 and the reason, not that there is none" {
+	start_tls_redis
+	run -71 prlimit --nofile=5: "$DLOCK" --cacert ca.pem job touch ran 3>&- 4>&-
+	assert_output --regexp "^dlock: cannot lock 'job' at rediss://localhost:$TLS_PORT: TLS needs OpenSSL: libssl[^ ]*: .*Too many open files\$"
+	mkdir lib
+	echo no library >lib/libssl.so.3
+	run -71 env LD_LIBRARY_PATH="$WORK/lib" "$DLOCK" --cacert ca.pem job touch ran
+	assert_output --partial "TLS needs OpenSSL: $WORK/lib/libssl.so.3: file too short"
+	[ ! -e ran ]
 }
 
 # --- the options ---

@@ -310,7 +310,9 @@ on_handshake(struct link *link)
 		link_await(link);
 		return;
 	case TRANSFER_CLOSED:
-		problem_set(&why, "the server closed the connection instead of speaking TLS");
+		problem_set(&why,
+		    "the server closed the connection instead of speaking TLS (so does one that takes no "
+		    "more clients)");
 		break;
 	case TRANSFER_FAILED:
 		break;
@@ -347,6 +349,8 @@ link_explain_delay(const struct link *link, struct problem *why)
 {
 	if (link->problem.is_denied) /* of an address before */
 		*why = link->problem;
+	else if (link->state == LINK_SECURING && transport_has_heard(&link->transport))
+		problem_set(why, "the TLS handshake was not over in time");
 	else if (link->state == LINK_SECURING)
 		problem_set(why,
 		    "no answer to the TLS handshake in time: does the server speak TLS on this port?");

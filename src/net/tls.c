@@ -269,7 +269,13 @@ tls_handshake(struct tls *tls, struct problem *why)
 	if (is_broken(tls, why))
 		return tls->broken;
 	int status = tls->lib->SSL_connect(tls->ssl);
-	return status == 1 ? TRANSFER_DONE : judge(tls, status, why);
+	if (status == 1)
+		return TRANSFER_DONE;
+	/* Who closes with our first words unread resets the connection: it is the same to us. */
+	bool is_reset = errno == ECONNRESET || errno == EPIPE;
+	if (tls->lib->SSL_get_error(tls->ssl, status) == SSL_ERROR_SYSCALL && is_reset)
+		errno = 0;
+	return judge(tls, status, why);
 }
 
 static int

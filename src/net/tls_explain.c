@@ -8,6 +8,7 @@
 #define ALERT_BASE 1000 /* OpenSSL's reason for the alert N of the other side is this + N */
 #define ALERT_HANDSHAKE_FAILURE 40
 #define ALERT_PROTOCOL_VERSION 70
+#define ALERT_UNRECOGNIZED_NAME 112
 
 /* Alerts that refuse our certificate, or the want of one: RFC 8446, section 6. */
 static const struct {
@@ -117,6 +118,11 @@ tls_explain(const struct tls *tls, struct problem *why)
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case ALERT_BASE + ALERT_PROTOCOL_VERSION:
 		problem_set(why, "the server has no TLS 1.2 or newer: %s", text_of(tls, error));
+		break;
+	case ALERT_BASE + ALERT_UNRECOGNIZED_NAME:
+		problem_set(why,
+		    "the server has no certificate for '%s' (--sni asks for another name)",
+		    tls->name);
 		break;
 	default:
 		if (reason >= ALERT_BASE)

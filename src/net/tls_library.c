@@ -4,6 +4,7 @@
 #include "net/tls_library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,14 +17,25 @@ static const struct {
 #undef TLS_LIBRARY_ROW
 };
 
-/* The newest first. (libcrypto comes with it, and is searched for symbols too.) */
+/* The newest first. (libcrypto comes with it, and is searched for symbols too.) One that is there
+ * and cannot be loaded says more than the other, which is not there. */
 static void *
-open_library(void)
+open_library(struct problem *why)
 {
 	static const char *const names[] = {"libssl.so.3", "libssl.so.1.1"};
+	problem_set(why,
+	    "TLS needs OpenSSL, and this machine has no libssl.so.3 or libssl.so.1.1 that can be "
+	    "loaded (package libssl3, openssl-libs)");
 	void *handle = NULL;
-	for (size_t i = 0; i < sizeof names / sizeof *names && handle == NULL; i++)
+	bool is_told = false;
+	for (size_t i = 0; i < sizeof names / sizeof *names && handle == NULL; i++) {
 		handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		const char *error = handle == NULL ? dlerror() : NULL;
+		if (is_told || error == NULL || strstr(error, strerror(ENOENT)) != NULL)
+			continue;
+		problem_set(why, "TLS needs OpenSSL: %s", error);
+		is_told = true;
+	}
 	return handle;
 }
 
@@ -49,17 +61,13 @@ tls_library_load(struct problem *why)
 	static bool is_loaded;
 	if (is_loaded)
 		return &library;
-	void *handle = open_library();
-	if (handle == NULL)
-		problem_set(why,
-		    "TLS needs OpenSSL, and this machine has no libssl.so.3 or libssl.so.1.1 that can "
-		    "be loaded (package libssl3, openssl-libs)");
-	/* Without a clean-up at exit: OUTER, which only inherits this, must not run it. */
-	else if (fill(&library, handle, why) &&
-	    library.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
-		problem_set(why, "OpenSSL cannot be set up: is openssl.cnf in order?");
-	else if (library.OPENSSL_init_ssl != NULL && library.X509_verify_cert_error_string != NULL)
-		is_loaded = true;
+	void *handle = open_library(why);
+	if (handle != NULL && fill(&library, handle, why)) {
+		/* Without a clean-up at exit: OUTER, which only inherits this, must not run it. */
+		is_loaded = library.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
+		if (!is_loaded)
+			problem_set(why, "OpenSSL cannot be set up: is openssl.cnf in order?");
+	}
 	why->is_system = !is_loaded;
 	return is_loaded ? &library : NULL;
 }

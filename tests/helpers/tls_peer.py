@@ -6,15 +6,20 @@
     silent [ADDRESS [PORT]]  accepts, and says nothing
     say TEXT                 answers TEXT to whatever comes, and closes
     close                    closes as soon as something came
+    reset                    resets the connection then
     drip PORT                passes on to PORT of 127.0.0.1 and back, one byte at a time
+    trickle PORT             passes on to PORT of 127.0.0.1, and back a byte every 50 ms
     old CERTIFICATE KEY      a server that has nothing newer than TLS 1.1
+    nameless CERTIFICATE KEY one that has a certificate for none of the names that it is asked for
 
 Prints its port. Ends with the test.
 """
 import selectors
 import socket
 import ssl
+import struct
 import sys
+import time
 
 
 def listen(address="127.0.0.1", port=0):
@@ -57,6 +62,31 @@ def close():
         peer.close()
 
 
+def reset():
+    listener = listen()
+    while True:
+        peer, _ = listener.accept()
+        peer.recv(65536)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+
+
+def trickle(port):
+    listener = listen()
+    while True:
+        client, _ = listener.accept()
+        server = socket.create_connection(("127.0.0.1", int(port)))
+        try:
+            server.sendall(client.recv(65536))
+            while byte := server.recv(1):
+                client.sendall(byte)
+                time.sleep(0.05)
+        except OSError:
+            pass
+        client.close()
+        server.close()
+
+
 def drip(port):
     listener = listen()
     selector = selectors.DefaultSelector()
@@ -83,12 +113,7 @@ def drip(port):
             break
 
 
-def old(certificate, key):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1
-    context.maximum_version = ssl.TLSVersion.TLSv1_1
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    context.load_cert_chain(certificate, key)
+def shake_hands(context):
     listener = listen()
     while True:
         peer, _ = listener.accept()
@@ -98,5 +123,32 @@ def old(certificate, key):
             peer.close()
 
 
+def old(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.load_cert_chain(certificate, key)
+    shake_hands(context)
+
+
+def nameless(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    context.sni_callback = lambda *_: ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+    shake_hands(context)
+
+
+MODES = {
+    "silent": silent,
+    "say": say,
+    "close": close,
+    "reset": reset,
+    "trickle": trickle,
+    "drip": drip,
+    "old": old,
+    "nameless": nameless,
+}
+
 if __name__ == "__main__":
-    {"silent": silent, "say": say, "close": close, "drip": drip, "old": old}[sys.argv[1]](*sys.argv[2:])
+    MODES[sys.argv[1]](*sys.argv[2:])

@@ -4,11 +4,13 @@
 /* net/link over TLS. At the other end is `openssl s_server`, which sends what it reads from its
  * stdin and prints what it receives; a line K makes it change its keys, and ask for ours. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +20,8 @@
 static struct {
 	char directory[64];
 	pid_t pid;
-	int in, out; /* its stdin and stdout */
+	int in, out;    /* its stdin and stdout */
+	bool is_strict; /* wants a certificate of ours */
 	char printed[65536];
 	size_t used;
 } server;
@@ -84,7 +87,7 @@ serve(int in, int out)
 	if (chdir(server.directory) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(126);
 	execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "cert", "-key",
-	    "key", (char *)NULL);
+	    "key", server.is_strict ? "-Verify" : NULL, "1", (char *)NULL);
 	_exit(127);
 }
 
@@ -234,6 +237,30 @@ test_large_request(void)
 }
 
 static void
+test_refusal(void)
+{
+	static const char *const ping[] = {"PING"};
+	tap_case("who is refused after the handshake is told why, also when a write fails first");
+	server.is_strict = true;
+	begin();
+	server.is_strict = false;
+	link_bench_begin_to_open();
+	CHECK(peer_run_until(&talk.loop, &talk.opened, LINK_LIMIT_MS));
+	/* The alert has come, and the end behind it; the loop, which would read it, stands still.
+	 */
+	struct pollfd socket = {.fd = talk.line.watch.fd, .events = POLLRDHUP};
+	CHECK_INT(poll(&socket, 1, LINK_LIMIT_MS), 1);
+	CHECK_INT(shutdown(socket.fd, SHUT_WR), 0); /* what is sent now fails, as after a reset */
+	link_append(&talk.line, 1, ping);
+	CHECK(link_flush(&talk.line));
+	CHECK(peer_run_until(&talk.loop, &talk.failed, LINK_LIMIT_MS));
+	CHECK(talk.reason.is_denied);
+	CHECK_HAS(talk.reason.text, "the server refuses us: ");
+	CHECK_HAS(talk.reason.text, "certificate required");
+	end();
+}
+
+static void
 test_ends(void)
 {
 	tap_case("a server that hangs up");
@@ -297,6 +324,7 @@ main(void)
 	test_records();
 	test_key_update();
 	test_large_request();
+	test_refusal();
 	test_ends();
 	remove_certificate();
 	return tap_end();

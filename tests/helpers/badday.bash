@@ -8,7 +8,7 @@
 #   bad_days NAME...      those rows, all at the same time, each with a server of its own
 #   every_row             the names of all
 #
-# A row (badday_rows.bash) is provoke_NAME, cure_NAME (where there is a cure after which the locks are as they were), and,
+# Needs helpers/proxy and helpers/tls. A row (badday_rows.bash) is provoke_NAME, cure_NAME (where there is a cure after which the locks are as they were), and,
 # where the server or the dlocks need something for it from the start, prepare_NAME.
 #
 # shellcheck disable=SC2034,SC2317 # variables are for the caller; the rows' functions are called by name
@@ -48,9 +48,9 @@ bad_day() {
 	row=$(grep "^$1 |" "$DIAGNOSTICS") || { echo "no such row"; return; }
 	IFS='|' read -r NAME SAYS ON_ACQUIRE ON_WAITING ON_HOLDING ON_RELEASE <<<"${row// | /|}"
 	cd "$WORK/$1" || return
-	SHORT=2s WAIT=6 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
+	START=start_redis SHORT=2s WAIT=6 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
 	! is_function "prepare_$NAME" || "prepare_$NAME"
-	start_redis --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
+	"$START" --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
 	: "${ROW_URL:=$URL_TCP}"
 	ROW_URL=${ROW_URL//PORT/$REDIS_PORT}
 	! is_function "arrange_$NAME" || "arrange_$NAME"
@@ -97,9 +97,20 @@ expect_said() {
 	[ "$SAYS" = - ] || grep -qF -- "$SAYS" "$1.log" || echo "$1 does not say: $SAYS"
 }
 
-# COMMAND of a holder: until the file is there.
+# COMMAND of a holder: until the file is there. It writes down when it was alive.
 stay() {
-	echo "until [ -e $1.go ]; do sleep 0.05; done; exit 23"
+	echo "until [ -e $1.go ]; do read -r up _ </proc/uptime; echo \$up >>$1.beat; sleep 0.05; done; exit 23"
+}
+
+# Promise 1: COMMAND of b has not lived to see the end of its key, a lease after the last renewal that
+# counts was sent.
+expect_dead_in_time() {
+	local beat sent
+	beat=$(tail -n 1 b.beat)
+	sent=$(sed -n 's/^dlock: confirmed t0=\([0-9.]*\) .*/\1/p' b.log | tail -n 1)
+	awk -v beat="$beat" -v sent="$sent" -v ttl="${SHORT%s}" \
+		'BEGIN { exit !(sent > 0 && beat > sent - 1 && beat < sent + ttl) }' ||
+		echo "holding: COMMAND was alive at $beat, its key was renewed at $sent for $SHORT"
 }
 
 # The one whose wait will be over comes last, so that it is not over before all has begun.
@@ -108,7 +119,7 @@ set_the_scene() {
 	admin SET lock:w another PX 600000 >/dev/null
 	run_dlock a --ttl 40s a sh -c "$(stay a)"
 	run_dlock c --ttl 40s c sh -c "$(stay c)"
-	run_dlock b --ttl "$SHORT" b sh -c "$(stay b)"
+	run_dlock b -v --ttl "$SHORT" b sh -c "$(stay b)"
 	poll_for 8000 all_hold || { echo "the scene is not set: nobody holds"; return 1; }
 	QUEUED=$(now_ms)
 	run_dlock w1 -w "$WAIT" w touch ran.w1
@@ -165,6 +176,7 @@ on_acquire() {
 		expect "acquire $how" "$STATUS" "$wanted"
 		[ "$wanted" = 0 ] || expect_said attempt
 		[ "$wanted" = 0 ] || [ ! -e ran.d ] || echo "COMMAND has run"
+		[ "$wanted" != 0 ] || rm ran.d || echo "COMMAND has not run"
 		[ "$how $ON_ACQUIRE" != '-w 1s retried' ] || [ "$MS" -ge 950 ] || echo "acquire $how: after $MS ms"
 		[ "$MS" -le 12000 ] || echo "acquire $how: $MS ms"
 	done
@@ -197,6 +209,7 @@ on_holding() {
 	*)
 		ended b 12
 		expect "holding" "$STATUS" 79
+		expect_dead_in_time
 		[ "$ON_HOLDING" = 79 ] || expect_said b
 		;;
 	esac

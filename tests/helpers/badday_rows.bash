@@ -4,7 +4,8 @@
 #
 # The rows of tests/diagnostics.list for helpers/badday.bash: what befalls a server and its dlocks.
 #
-#   prepare_NAME   SERVER: options of redis-server; OPTIONS: of dlock; ROW_URL, PORT in it is the port;
+#   prepare_NAME   START: what starts redis-server; SERVER: its options; OPTIONS: of dlock; ROW_URL, PORT in
+#                  it is the port;
 #                  SHORT, WAIT: the short lease and the short wait; TURN: yes, or a command that makes those
 #                  who wait meet it
 #   arrange_NAME   the same when the server runs
@@ -94,6 +95,12 @@ provoke_maxclients() {
 	poll_for 5000 grep -q PONG answers
 }
 cure_maxclients() { echo 'CONFIG SET maxclients 1000' >&"$ORDERS" && poll_for 5000 says_to_ping PONG; }
+
+# In the handshake there is nobody yet to whom something could be said.
+prepare_tls_closed() { make_files && START=start_tls_redis OPTIONS=(--cacert "$PWD/ca.pem"); }
+arrange_tls_closed() { ROW_URL=$DLOCK_SERVER; }
+provoke_tls_closed() { provoke_maxclients; }
+cure_tls_closed() { cure_maxclients; }
 
 provoke_oom() { admin CONFIG SET maxmemory 1; }
 cure_oom() { admin CONFIG SET maxmemory 0; }

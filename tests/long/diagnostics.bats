@@ -8,6 +8,7 @@
 
 load ../helpers/common
 load ../helpers/proxy
+load ../helpers/tls
 load ../helpers/badday
 
 AT_ONCE=6

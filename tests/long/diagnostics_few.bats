@@ -8,6 +8,7 @@
 
 load ../helpers/common
 load ../helpers/proxy
+load ../helpers/tls
 load ../helpers/badday
 
 @test "bad days that pass (LOADING, BUSY, READONLY, MISCONF, too many clients): tried again within -w, told at once without" {

@@ -11,6 +11,8 @@
 
 /* So much of a password in a server's answer gives it away. */
 #define TELLTALE 8
+/* How versions quote it differs. */
+#define UNKNOWN "ERR unknown command"
 
 static void
 fail(struct redis_login *login, enum outcome outcome, const struct problem *why)
@@ -133,7 +135,11 @@ explain_refusal(const struct redis_login *login, const char *text, struct proble
 	enum outcome outcome = answer_classify_error(text);
 	/* The known refusals of a user do not quote it, and a password may well be a word of
 	 * theirs. */
-	if (outcome != OUTCOME_DENIED)
+	if (login->step == LOGIN_TIME && strncmp(text, UNKNOWN, sizeof UNKNOWN - 1) == 0)
+		problem_set(why,
+		    "the server does not know TIME: it is a Sentinel, which keeps no locks, or TIME was "
+		    "taken from it");
+	else if (outcome != OUTCOME_DENIED)
 		quote_server(login, text, why);
 	else if (login->step == LOGIN_AUTH && login->secret && login->secret->origin)
 		problem_set(why, "the server says: %s (the password is that of %s)", text,

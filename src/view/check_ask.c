@@ -187,11 +187,19 @@ ask_all(struct asking *asking)
 	    check_trial_run(asking->visit, asking->second, asking->facts);
 }
 
+/* A literal address, as a Unix socket, is looked up nowhere. */
+static bool
+is_named(const struct url *url)
+{
+	struct addresses unused;
+	return url->scheme != URL_UNIX && !resolve_literal(url->host, url->port, &unused);
+}
+
 static void
-note_arrival(struct check_facts *facts, const struct redis_query *query, bool is_named)
+note_arrival(struct check_facts *facts, const struct redis_query *query)
 {
 	facts->is_reached = true;
-	if (is_named)
+	if (is_named(query->link.url))
 		facts->lookup_ns = instant_between(query->opening_at, query->link.connecting_at);
 	facts->connect_ns = instant_between(query->link.connecting_at, query->opened_at);
 	facts->login_ns = instant_between(query->opened_at, query->clock_at);
@@ -223,7 +231,7 @@ check_ask(struct check_facts *facts, const struct view_settings *settings)
 	if (!begin(&visit, settings)) {
 		failed = &visit;
 	} else {
-		note_arrival(facts, &visit.query, settings->url->scheme != URL_UNIX);
+		note_arrival(facts, &visit.query);
 		if (!open_second(&asking, settings))
 			failed = &second;
 		else if (!ask_all(&asking))

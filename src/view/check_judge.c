@@ -3,6 +3,7 @@
 
 #include "view/check_judge.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,8 +89,6 @@ judge_identity(const struct check_facts *facts, struct check_judgement *judgemen
 	if (strcmp(facts->mode, "cluster") == 0)
 		FATAL("cluster",
 		    "it is a node of a Redis Cluster, which this version of dlock does not speak to");
-	if (strcmp(facts->mode, "sentinel") == 0)
-		FATAL("sentinel", "it is a Sentinel, which keeps no locks");
 	if (strcmp(facts->role, "replica") == 0 || strcmp(facts->role, "slave") == 0)
 		FATAL("replica", "it is a replica%s: locks are kept by its master",
 		    strcmp(facts->master_link, "down") == 0 ? " that has lost its master" : "");
@@ -108,6 +107,8 @@ judge_memory(const struct check_facts *facts, struct check_judgement *judgement)
 		BUT("eviction",
 		    "maxmemory-policy %s may drop locks when memory is short: use noeviction",
 		    facts->policy);
+	else if (facts->memory_used >= facts->memory_most)
+		BUT("memory", "all of maxmemory is used: no lock can be taken");
 	else if (facts->memory_used >= facts->memory_most / 10 * 9)
 		BUT("memory", "%d%% of maxmemory are used: when it is full no lock can be taken",
 		    (int)((double)facts->memory_used * 100 / (double)facts->memory_most));
@@ -139,8 +140,9 @@ judge_replicas(const struct check_facts *facts, struct check_judgement *judgemen
 	int64_t good = facts->good_replicas >= 0 ? facts->good_replicas : facts->replicas;
 	if (facts->min_replicas > 0 && good >= 0 && good < facts->min_replicas)
 		FATAL("min-replicas",
-		    "min-replicas-to-write is %d, and %d replicas are there: it refuses all writes",
-		    (int)facts->min_replicas, (int)good);
+		    "min-replicas-to-write is %" PRId64 ", and %" PRId64
+		    " replicas are there: it refuses all writes",
+		    facts->min_replicas, good);
 	else if (facts->min_replicas == 0 && facts->replicas > 0)
 		BUT("failover",
 		    "it has replicas, and min-replicas-to-write is 0: cut off from them it goes on to "
@@ -155,13 +157,14 @@ judge_clients(const struct check_facts *facts, struct check_judgement *judgement
 	char third[32];
 	int64_t third_ns = facts->terms.ttl_ns / 3;
 	if (facts->clients_most > 0 && facts->clients >= facts->clients_most / 10 * 9)
-		BUT("maxclients", "%d of %d possible clients are connected", (int)facts->clients,
-		    (int)facts->clients_most);
-	if (facts->idle_s > 0 && facts->idle_s * NS_PER_S <= third_ns)
+		BUT("maxclients", "%" PRId64 " of %" PRId64 " possible clients are connected",
+		    facts->clients, facts->clients_most);
+	if (facts->idle_s > 0 && facts->idle_s <= third_ns / NS_PER_S)
 		BUT("idle-timeout",
-		    "timeout %d cuts connections that are idle for as long as a holder's is between two "
+		    "timeout %" PRId64
+		    " cuts connections that are idle for as long as a holder's is between two "
 		    "renewals (%s)",
-		    (int)facts->idle_s, value_print_duration(third, sizeof third, third_ns));
+		    facts->idle_s, value_print_duration(third, sizeof third, third_ns));
 }
 
 static void

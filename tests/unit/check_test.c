@@ -194,7 +194,6 @@ test_verdicts(void)
 	    {"role:master\n", NULL, false},
 	    {"role:slave\nmaster_link_status:up\n", "replica", true},
 	    {"role:replica\nmaster_link_status:down\n", "replica", true},
-	    {"redis_mode:sentinel\n", "sentinel", true},
 	    {"maxmemory:0\nmaxmemory_policy:allkeys-lru\n", NULL, false},
 	    {"maxmemory:1000\nmaxmemory_policy:allkeys-lru\nused_memory:1\n", "eviction", false},
 	    {"maxmemory:1000\nmaxmemory_policy:volatile-ttl\nused_memory:1\n", "eviction", false},
@@ -224,6 +223,7 @@ test_verdicts(void)
 	    {"timeout:0\n", NULL, false},
 	    {"timeout:11\n", NULL, false},
 	    {"timeout:10\n", "idle-timeout", false},
+	    {"timeout:9223372036854775807\n", NULL, false},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		tap_case("told: %s", rows[i].told);

@@ -263,6 +263,13 @@ test_words(void)
 	CHECK_HAS(bench.told.problem.text, "NOAUTH Authentication required.");
 	CHECK_HAS(bench.told.problem.text, "--password-file");
 	bench_end();
+
+	tap_case("a server without TIME: what it is");
+	bench_begin();
+	bench.time = "-ERR unknown command 'TIME', with args beginning with: \r\n";
+	bench_ask(STORE_ACQUIRE, OUTCOME_REFUSED);
+	CHECK_HAS(bench.told.problem.text, "it is a Sentinel");
+	bench_end();
 }
 
 int

@@ -139,7 +139,9 @@ used_by_commands() {
 		awk '$1 != "auth" { print $1 ($1 == "client" || $1 == "pubsub" ? "|" $2 : "") }' | sort -u
 }
 
+# Without those that are for waiters in a cluster alone.
 used_by_scripts() {
-	grep -ohE "(redis\.p?call|\blook)\('[A-Z]+'(, 'NUMSUB')?" "$ROOT_DIR"/src/store/lua/*.lua |
-		sed -E "s/.*\('([A-Z]+)'(, '([A-Z]+)')?/\1|\3/; s/\|\$//" | tr '[:upper:]' '[:lower:]' | sort -u
+	grep -ohE "(redis\.p?call|\blook)\('[A-Z]+'(, '(SHARD)?NUMSUB')?" "$ROOT_DIR"/src/store/lua/*.lua |
+		sed -E "s/.*\('([A-Z]+)'(, '([A-Z]+)')?/\1|\3/; s/\|\$//" | tr '[:upper:]' '[:lower:]' |
+		grep -vxF -e spublish -e 'pubsub|shardnumsub' | sort -u
 }

@@ -134,11 +134,24 @@ judge_persistence(const struct check_facts *facts, struct check_judgement *judge
 		BUT("append-failed", "the last write to its append-only file failed");
 }
 
+/* Before 7.0 Redis lets a script write however many replicas it has lost. */
+static bool
+scripts_need_replicas(const struct check_facts *facts)
+{
+	int major;
+	return strcmp(facts->product, "redis") != 0 || sscanf(facts->version, "%9d", &major) != 1 ||
+	    major >= 7;
+}
+
 static void
 judge_replicas(const struct check_facts *facts, struct check_judgement *judgement)
 {
 	int64_t good = facts->good_replicas >= 0 ? facts->good_replicas : facts->replicas;
-	if (facts->min_replicas > 0 && good >= 0 && good < facts->min_replicas)
+	if (facts->min_replicas > 0 && !scripts_need_replicas(facts))
+		BUT("failover",
+		    "min-replicas-to-write does not hold scripts back before Redis 7.0: cut off from its "
+		    "replicas it goes on to give locks, which a failover forgets");
+	else if (facts->min_replicas > 0 && good >= 0 && good < facts->min_replicas)
 		FATAL("min-replicas",
 		    "min-replicas-to-write is %" PRId64 ", and %" PRId64
 		    " replicas are there: it refuses all writes",

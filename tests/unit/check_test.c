@@ -217,6 +217,12 @@ test_verdicts(void)
 	    {"connected_slaves:1\nmin-replicas-to-write:2\n", "min-replicas", true},
 	    {"connected_slaves:2\nmin_slaves_good_slaves:0\nmin-replicas-to-write:1\n",
 		"min-replicas", true},
+	    {"redis_version:7.0.0\nconnected_slaves:1\nmin-replicas-to-write:2\n", "min-replicas",
+		true},
+	    {"redis_version:6.2.14\nconnected_slaves:1\nmin-replicas-to-write:2\n", "failover",
+		false},
+	    {"redis_version:6.2.14\nconnected_slaves:2\nmin-replicas-to-write:2\n", "failover",
+		false},
 	    {"connected_clients:89\nmaxclients:100\n", NULL, false},
 	    {"connected_clients:90\nmaxclients:100\n", "maxclients", false},
 	    {"connected_clients:90\n", NULL, false},
@@ -374,6 +380,8 @@ test_rights(void)
 	check_facts_take_refusal(&facts, "SET",
 	    "READONLY You can't write against a read only replica.");
 	check_facts_take_refusal(&facts, "SET", "OOM command not allowed");
+	check_facts_take_refusal(&facts, "PUBLISH",
+	    "NOPERM ACL failure in script: No permissions to access a channel");
 	judged(VERDICT_GOOD, NULL);
 	check_facts_take_refusal(&facts, "SET", "ERR Unknown Redis command called from script");
 	judged(VERDICT_UNFIT, "locks");

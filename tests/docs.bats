@@ -181,6 +181,32 @@ run_example() {
 	redis FLUSHALL >/dev/null
 }
 
+# bridged_by FILE: "LEASE SURELY MOST" a line, as its table says.
+bridged_by() {
+	case $1 in
+	*README*)
+		awk -F ' *[|] *' '
+			$2 == "TTL" { n = split($0, lease, / *[|] */) }
+			/^[|] absence bridged/ { for (i = 3; i < n; i++) { split($i, s, /[ ;]+/); print lease[i], s[1], s[3] } }' "$1"
+		;;
+	*) sed -n 's/^\.It \([0-9]*[sm]\) Ta \([0-9]*\) s Ta \([0-9]*\) s$/\1 \2 \3/p' "$1" ;;
+	esac
+}
+
+@test "what a lease bridges is what --check says, in README and man page" {
+	local file lease sure most rows
+	for file in "$ROOT_DIR/README.md" "$ROOT_DIR/man/dlock.1"; do
+		rows=0
+		while read -r lease sure most; do
+			run dlock -t "$lease" --check --json
+			[[ $output =~ \"outage_ms\":([0-9]+),\"outage_sure_ms\":([0-9]+), ]]
+			assert_equal "$file $lease $((BASH_REMATCH[2] / 1000)) $((BASH_REMATCH[1] / 1000))" "$file $lease $sure $most"
+			rows=$((rows + 1))
+		done < <(bridged_by "$file")
+		[ "$rows" -eq 5 ]
+	done
+}
+
 @test "README: every block is of a kind that is tested" {
 	run grep -E '^```.' "$README"
 	for line in "${lines[@]}"; do

@@ -9,7 +9,8 @@
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
 #                     put before all of them. uninstall takes it back
 #   make deb          the Debian package, in build/deb
-#   make matrix-build the compilers, libraries and servers of other Debian releases: docs/matrix.md
+#   make matrix       the tests with the servers of other Debian releases: docs/matrix.md
+#   make matrix-build dlock with the compilers, libraries and servers of other Debian releases: the same
 #
 # A build needs make, a C compiler, pkg-config, sed, hiredis, libuuid and the headers of OpenSSL, whose
 # libraries a run loads for a server with TLS alone. CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS may be given and
@@ -113,7 +114,7 @@ fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized check-acl \
 	check-fuzz check-long fuzz lint format \
-	sanitize matrix-build bench demo deps install uninstall deb dist clean
+	sanitize matrix matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -277,6 +278,12 @@ bench:
 	@scripts/deps ensure build bench
 	@$(MAKE) --no-print-directory -s $(jobs) $(PROGRAM) $(benches)
 	@tests/bench/run
+
+# SERVERS=trixie-valkey: that alone. The servers are kept in MATRIX_CACHE, outside of the tree.
+matrix:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@scripts/matrix $(SERVERS)
 
 # Needs no package here: it unpacks those of other Debian releases below $(BUILD)/matrix.
 matrix-build:

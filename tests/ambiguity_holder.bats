@@ -178,7 +178,7 @@ release_again() {
 	watch_all
 	start_dlock -vv --ttl 10s job sh -c 'until [ -e go ]; do sleep 0.02; done; exit 23'
 	wait_until 3s running "$OUTER"
-	redis CLIENT PAUSE 1000 ALL >/dev/null
+	redis CLIENT PAUSE 1000 >/dev/null
 	start_clock
 	touch go
 	wait_until 2s gone "$COMMAND"

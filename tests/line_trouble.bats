@@ -134,6 +134,7 @@ three_in_line() {
 }
 
 @test "a user who may not use channels: queued, in order, one warning each, and the lock is let go (R31)" {
+	needs_server 6.2 'rights for channels'
 	local tag
 	start_redis
 	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous

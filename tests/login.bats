@@ -23,7 +23,7 @@ confirmed_more_than() {
 
 # The user and the password of ann, from now on.
 set_ann() {
-	redis <<<"ACL SETUSER ann reset on >$1 ~* &* +@all" >/dev/null
+	redis_line "ACL SETUSER ann reset on >$1 ~* &* +@all" >/dev/null
 }
 
 # hold ARG...: a COMMAND that runs until `finish`.
@@ -50,7 +50,7 @@ finish() {
 	redis ACL SETUSER "$user" on ">$password" '~*' '&*' +@all >/dev/null
 	run -0 dlock -S "redis://$user_in_url:$password_in_url@$at" job \
 		sh -c 'redis-cli -s "$REDIS_SOCK" CLIENT LIST'
-	assert_line --regexp "name=dlock .*user=ann@corp:a/b%20 "
+	assert_line --regexp "name=dlock .*user=ann@corp:a/b%20( |$)"
 	run -0 dlock -S "redis://$user_in_url@$at" --password-file pw job echo ran
 	assert_output ran
 	DLOCK_PASSWORD=$password run -0 dlock -S "redis://$user_in_url@$at" job echo ran

@@ -77,12 +77,12 @@ rotate() {
 @test "a password of a user that was changed: the command is run again, once a login and never for a renewal" {
 	local count
 	ask_script
-	redis <<<"ACL SETUSER ann on >$SECRET ~* &* +@all" >/dev/null
+	redis_line "ACL SETUSER ann on >$SECRET ~* &* +@all" >/dev/null
 	hold -S "redis://ann@127.0.0.1:$REDIS_PORT" --password-command 'sh ask'
 	wait_until 5s confirmed_more_than 3
 	assert_equal "$(calls)" 1
 	echo changed >pw
-	redis <<<"ACL SETUSER ann resetpass >changed" >/dev/null
+	redis_line "ACL SETUSER ann resetpass >changed" >/dev/null
 	count=$(confirmed_count)
 	cut_connections
 	wait_until 3s confirmed_more_than "$count"

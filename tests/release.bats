@@ -21,7 +21,7 @@ release_scripts() {
 	start_dlock job sh -c 'until [ -e go ]; do sleep 0.01; done'
 	wait_until 2s running "$OUTER"
 	before=$(boottime)
-	redis CLIENT PAUSE 1000 ALL >/dev/null
+	redis CLIENT PAUSE 1000 >/dev/null
 	touch go
 	wait_until 1s gone "$COMMAND"
 	kill -TERM "$OUTER" 2>/dev/null || true

@@ -48,9 +48,10 @@ cure_noperm() { admin ACL SETUSER default +@all; }
 provoke_noperm_inside() { admin ACL SETUSER default -get; }
 cure_noperm_inside() { admin ACL SETUSER default +@all; }
 
-prepare_loading() { SHORT=6s WAIT=10 SERVER=(--loading-process-events-interval-bytes 1024); }
+prepare_loading() { SHORT=6s WAIT=10; }
+arrange_loading() { populate_for_slow_load admin; }
 provoke_loading() {
-	admin DEBUG POPULATE 60000 && admin SAVE && restart_with --key-load-delay 300 &&
+	admin SAVE && restart_with "${LOAD_SLOWLY[@]}" &&
 		poll_for 5000 says_to_ping LOADING
 }
 cure_loading() { admin CONFIG SET key-load-delay 0 && poll_for 20000 says_to_ping PONG; }

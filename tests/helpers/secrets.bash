@@ -14,7 +14,7 @@
 
 protect_redis() {
 	SECRET=s3cret-$RANDOM-$RANDOM
-	redis-cli -s "$REDIS_SOCK" ACL SETUSER admin on '>admin' '~*' '&*' +@all >/dev/null
+	redis ACL SETUSER admin on '>admin' '~*' '&*' +@all >/dev/null
 	redis() {
 		redis-cli -s "$REDIS_SOCK" --raw --no-auth-warning --user admin --pass admin "$@"
 	}

@@ -38,19 +38,54 @@ if [ -n "${CHECK_ACL:-}" ] && [ -z "${REAL_REDIS_CLI:-}" ]; then
 	export CHECK_ACL REAL_REDIS_CLI PATH
 fi
 
+# server_has VERSION: is the server at hand as new as the Redis of that version? (Valkey, which came from
+# 7.2, is.)
+server_has() {
+	local major minor wanted_major=${1%%.*} wanted_minor=${1#*.}
+	if [ -z "${SERVER_VERSION:-}" ]; then
+		SERVER_VERSION=$(redis-server --version)
+		SERVER_VERSION=${SERVER_VERSION#* v=}
+		export SERVER_VERSION
+	fi
+	IFS=. read -r major minor _ <<<"$SERVER_VERSION"
+	[ "$((major * 1000 + minor))" -ge "$((wanted_major * 1000 + wanted_minor))" ]
+}
+
+# needs_server VERSION WHAT: skips the test where the server is older and has not got that.
+needs_server() {
+	server_has "$1" || skip "Redis before $1 has no $2"
+}
+
+# known_rights WORD...: RIGHTS are those words as this server's ACL can have them. Below 6.2 there are no
+# rights for channels. Below 7.0 a subcommand is no command of its own: to take one away its command is
+# taken, and the others that dlock uses, all of CLIENT, are given back; so are those when CLIENT goes with
+# what is dangerous.
+known_rights() {
+	local word other
+	RIGHTS=()
+	for word; do
+		case $word in
+		'&'* | allchannels | resetchannels) ! server_has 6.2 || RIGHTS+=("$word") ;;
+		-@dangerous | -*'|'*)
+			server_has 7.0 && RIGHTS+=("$word") && continue
+			RIGHTS+=("${word%|*}")
+			[[ $word != -pubsub* ]] || continue
+			for other in +client'|'{setname,id,tracking,caching}; do
+				[ "${other#+}" = "${word#-}" ] || RIGHTS+=("$other")
+			done
+			;;
+		*) RIGHTS+=("$word") ;;
+		esac
+	done
+}
+
 start_redis() {
-	local attempt port listen=1 word
+	local attempt port listen=1
 	REDIS_DEBUG=()
 	REDIS_OPTIONS=("$@")
 	[ -z "${CHECK_ACL:-}" ] || REDIS_OPTIONS+=("${ACL_USERS[@]}")
-	if [ -z "${REDIS_HAS_DEBUG_SWITCH:-}" ]; then
-		# --enable-debug-command came with 7.0, and older servers refuse what they do not know.
-		word=$(redis-server --version)
-		word=${word#* v=}
-		REDIS_HAS_DEBUG_SWITCH=$((${word%%.*} >= 7))
-		export REDIS_HAS_DEBUG_SWITCH
-	fi
-	[ "$REDIS_HAS_DEBUG_SWITCH" = 0 ] || REDIS_DEBUG=(--enable-debug-command local)
+	# Older servers refuse what they do not know.
+	! server_has 7.0 || REDIS_DEBUG=(--enable-debug-command local)
 	[[ " $* " != *" --port 0 "* ]] || listen=0
 
 	# A Unix socket's path has 107 bytes, and bats' directories are long.
@@ -81,12 +116,13 @@ start_redis() {
 }
 
 launch_redis() {
+	known_rights "${REDIS_OPTIONS[@]}"
 	(
 		cd "$REDIS_DIR" || exit 1
 		close_descriptors
 		exec env --default-signal redis-server --port "$1" --bind 127.0.0.1 \
 			--unixsocket "$REDIS_SOCK" --dir "$REDIS_DIR" --save "" --daemonize no \
-			"${REDIS_DEBUG[@]}" "${REDIS_OPTIONS[@]}"
+			"${REDIS_DEBUG[@]}" "${RIGHTS[@]}"
 	) >>"$REDIS_DIR/log" 2>&1 </dev/null &
 	REDIS_PID=$!
 	REDIS_SINCE=$(start_time_of "$REDIS_PID") || true
@@ -97,6 +133,20 @@ launch_redis() {
 restart_redis() {
 	launch_redis "$REDIS_PORT"
 	wait_until 5s redis_answers
+}
+
+# populate_for_slow_load COMMAND...: gives the server, by a COMMAND that sends to it, data which it takes some
+# 15 seconds to load, when they are saved and it is started again with LOAD_SLOWLY as further options.
+# Meanwhile it looks at its connections, before 6.2 each 2 MiB only.
+populate_for_slow_load() {
+	if server_has 6.2; then
+		LOAD_SLOWLY=(--key-load-delay 300 --loading-process-events-interval-bytes 1024)
+		"$@" DEBUG POPULATE 60000 >/dev/null
+	else
+		LOAD_SLOWLY=(--key-load-delay 30000)
+		"$@" CONFIG SET rdbcompression no >/dev/null &&
+			"$@" DEBUG POPULATE 500 key 200000 >/dev/null
+	fi
 }
 
 # Closes 3 and above, for a subshell that is about to exec: bats waits for whoever holds its 3, and
@@ -119,7 +169,19 @@ redis_up_or_dead() {
 
 # redis COMMAND...: one command to the private server; -h for humans is off, so the output is raw.
 redis() {
+	if [ "${1:-} ${2:-}" = 'ACL SETUSER' ]; then
+		known_rights "$@"
+		set -- "${RIGHTS[@]}"
+	fi
 	redis-cli -s "$REDIS_SOCK" --raw "$@"
+}
+
+# redis_line TEXT: the same, with nothing in redis-cli's arguments.
+redis_line() {
+	local words
+	read -ra words <<<"$1"
+	known_rights "${words[@]}"
+	redis <<<"${RIGHTS[*]}"
 }
 
 redis_ended() {

@@ -159,6 +159,7 @@ setup() {
 }
 
 @test "a poller that dies, or stands still, is passed" {
+	needs_server 6.2 'rights for channels'
 	local tag
 	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
 	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT
@@ -179,6 +180,7 @@ setup() {
 }
 
 @test "a waiter who is told of its turn, behind a holder who may not use channels: nobody is stuck" {
+	needs_server 6.2 'rights for channels'
 	redis ACL SETUSER quiet on nopass '~lock:*' resetchannels +@all -@dangerous
 	DLOCK_SERVER=redis://quiet:x@127.0.0.1:$REDIS_PORT hold job
 	wait_in_line 1 job

@@ -27,8 +27,13 @@ setup() {
 }
 
 # The connections of dlock that the server has, by what they came in on.
+# at_port PORT: those of CLIENT LIST. Before 6.2 it does not tell; but dlock has been told of no other.
+at_port() {
+	if server_has 6.2; then grep "laddr=127.0.0.1:$1 "; else grep 'addr=127.0.0.1:'; fi
+}
+
 clients_at() {
-	redis CLIENT LIST | grep name=dlock | grep -c "laddr=127.0.0.1:$1 "
+	redis CLIENT LIST | grep name=dlock | at_port "$1" | wc -l
 }
 
 @test "a run over TLS: by name and by address, the lock is taken and given back, COMMAND's status passed on" {
@@ -240,11 +245,11 @@ label=$label
 	assert_equal "$(grep -o '"name":' <<<"$output" | wc -l)" 40
 	assert_equal "$(grep -o "$label" <<<"$output" | wc -l)" 40
 	# 30,000 bytes of password are more than one flight.
-	redis CONFIG SET requirepass "$(printf 'p%.0s' {1..8000})" >/dev/null
+	redis ACL SETUSER default ">$(printf 'p%.0s' {1..8000})" >/dev/null
 	printf 'p%.0s' {1..8000} >password
 	redis-cli -s "$REDIS_SOCK" CONFIG GET port >/dev/null
 	run -0 dlock --password-file password job true
-	redis-cli -s "$REDIS_SOCK" -a "$(<password)" --no-auth-warning CONFIG SET requirepass '' >/dev/null
+	redis-cli -s "$REDIS_SOCK" -a "$(<password)" --no-auth-warning ACL SETUSER default nopass >/dev/null
 }
 
 @test "a new certificate of a new CA in the same file: the connection is made anew, the lock held through" {
@@ -266,7 +271,7 @@ label=$label
 }
 
 renewed_over_tls() {
-	redis CLIENT LIST | grep 'name=dlock' | grep -q "laddr=127.0.0.1:$TLS_PORT .*cmd=eval"
+	redis CLIENT LIST | grep 'name=dlock' | at_port "$TLS_PORT" | grep -q ' cmd=eval'
 }
 
 @test "a certificate that expires while the lock is held disturbs nobody; a connection that is cut then is not made again" {
@@ -276,7 +281,7 @@ renewed_over_tls() {
 	start_dlock --ttl 2s -k 100ms job sleep 900
 	wait_until 3s held job
 	make_certificate server ca DNS:localhost -days -1
-	redis CONFIG SET tls-cert-file "$WORK/server.pem" tls-key-file "$WORK/server.key"
+	redis CONFIG SET tls-cert-file "$WORK/server.pem" # which reads the key again, too
 	sleep 3 # a TTL and a half
 	alive "$OUTER"
 	proxy reset

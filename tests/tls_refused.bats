@@ -177,9 +177,13 @@ in_line() {
 	refused 69 'the TLS handshake was not over in time' --cacert ca.pem --connect-timeout 1s -S "rediss://localhost:$PEER_PORT"
 }
 
-@test "a server that does not know the name that it is asked for: 69, and the name" {
-	start_peer nameless server.pem server.key
+@test "a server is asked for a name, not for an address; one that does not know the name: 69, and the name" {
+	make_certificate server ca DNS:localhost,IP:127.0.0.1
+	start_peer named db1.example server.pem server.key
 	refused 69 "the server has no certificate for 'localhost' (--sni asks for another name)" --cacert ca.pem -S "rediss://localhost:$PEER_PORT"
+	refused 77 "is not for 'db1.example'" --cacert ca.pem --sni db1.example -S "rediss://localhost:$PEER_PORT"
+	refused 69 'the server closed the connection' --cacert ca.pem -S "rediss://127.0.0.1:$PEER_PORT"
+	[[ "$stderr" != *'instead of speaking TLS'* ]]
 }
 
 @test "an address that hangs in the handshake leaves time for the next one" {

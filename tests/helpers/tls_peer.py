@@ -10,7 +10,8 @@
     drip PORT                passes on to PORT of 127.0.0.1 and back, one byte at a time
     trickle PORT             passes on to PORT of 127.0.0.1, and back a byte every 50 ms
     old CERTIFICATE KEY      a server that has nothing newer than TLS 1.1
-    nameless CERTIFICATE KEY one that has a certificate for none of the names that it is asked for
+    named NAME CERTIFICATE KEY
+                             one that has a certificate for NAME alone, and for who asks for no name
 
 Prints its port. Ends with the test.
 """
@@ -132,10 +133,12 @@ def old(certificate, key):
     shake_hands(context)
 
 
-def nameless(certificate, key):
+def named(name, certificate, key):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    context.sni_callback = lambda *_: ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+    context.sni_callback = lambda _socket, asked, _context: (
+        None if asked in (None, name) else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+    )
     shake_hands(context)
 
 
@@ -147,7 +150,7 @@ MODES = {
     "trickle": trickle,
     "drip": drip,
     "old": old,
-    "nameless": nameless,
+    "named": named,
 }
 
 if __name__ == "__main__":

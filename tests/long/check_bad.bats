@@ -46,7 +46,6 @@ unreached() {
 }
 
 # --- not there, or not let in ---
-
 @test "nobody listens, no such name, no such socket: unfit, status 69" {
 	unreached 69 'Connection refused' -S redis://127.0.0.1:1
 	unreached 69 "No such file" -S "unix://$WORK/none"

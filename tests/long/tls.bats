@@ -95,6 +95,47 @@ clients_at() {
 	[ ! -e ran ]
 }
 
+@test "a name and an address are verified without what look-ups alone understand: a dot at the end, a scope" {
+	make_certificate server ca DNS:db1.example,IP:::1
+	start_tls_redis --bind 127.0.0.1 ::1
+	run -0 dlock -S "rediss://[::1]:$TLS_PORT" job true
+	run -0 dlock -S "rediss://[::1%251]:$TLS_PORT" job true
+	printf '127.0.0.1 db1.example.\n' >hosts
+	run -0 unshare -m sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "$DLOCK" -S "rediss://db1.example.:$TLS_PORT" job true
+}
+
+@test "files that are no good while the lock is held or waited for cost nothing until a connection is made, and are read again at each try" {
+	local file holder
+	start_tls_redis --tls-auth-clients yes
+	printf 'cert = %s\nkey = %s\n' "$WORK/client.pem" "$WORK/client.key" >>conf
+	for file in ca.pem client.key; do
+		start_dlock -vv --ttl 12s job sh -c 'until [ -e go ]; do sleep 0.05; done; exit 23'
+		holder=$OUTER
+		wait_until 5s running "$holder"
+		start_dlock --ttl 12s -w 60s job touch waited
+		wait_until 5s in_line 1
+		cp "$file" kept
+		echo garbage >"$file" # as while it is copied, or a key before its certificate
+		wait_until 8s lines_match 2 'confirmed t0=' # on the connection that is there
+		run ! grep 'cannot renew' "$DLOCK_LOG"
+		redis CLIENT KILL TYPE normal SKIPME yes >/dev/null
+		redis CLIENT KILL TYPE pubsub >/dev/null
+		wait_until 3s grep -q "cannot renew 'job' .*$file': no " "$DLOCK_LOG"
+		wait_until 3s has_connections 0
+		cp kept "$file"
+		wait_until 6s has_connections 2
+		touch go
+		exit_status_of "$holder" 10s
+		assert_equal "$STATUS" 23
+		exit_status_of "$OUTER" 10s
+		assert_equal "$STATUS" 0
+		[ -e waited ]
+		refute grep -q lost "$DLOCK_LOG"
+		rm go waited
+		: >"$DLOCK_LOG"
+	done
+}
+
 @test "a client certificate is shown to the server" {
 	start_tls_redis --tls-auth-clients yes
 	run -0 dlock --cert client.pem --key client.key job true
@@ -162,6 +203,10 @@ clients_at() {
 
 in_line() {
 	[ "$(redis ZCARD 'lock:job#queue{lock:job}')" = "$1" ]
+}
+
+lines_match() {
+	[ "$(grep -c "$2" "$DLOCK_LOG")" -ge "$1" ]
 }
 
 lines_in() {

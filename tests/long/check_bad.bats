@@ -46,10 +46,11 @@ unreached() {
 }
 
 # --- not there, or not let in ---
+
 @test "nobody listens, no such name, no such socket: unfit, status 69" {
 	unreached 69 'Connection refused' -S redis://127.0.0.1:1
 	unreached 69 "No such file" -S "unix://$WORK/none"
-	unreached 69 '' -S redis://no-such-host.invalid
+	unreached 69 "cannot look up 'no-such-host.invalid'" -S redis://no-such-host.invalid
 }
 
 @test "the login is refused: status 77; a database that is not there: 69" {
@@ -91,7 +92,6 @@ unreached() {
 	for i in {37..40}; do
 		eval "exec {fd$i}<>/dev/tcp/127.0.0.1/$REDIS_PORT"
 	done
-	poll_for 2000 clients_are 40 || true
 	unreached 69 'max number of clients'
 }
 

@@ -145,6 +145,17 @@ clients_at() {
 	run -0 dlock job true
 }
 
+@test "the config file of the man page is one" {
+	start_tls_redis --tls-auth-clients yes
+	redis ACL SETUSER dlock on '>hush' '~lock:*' '&lock:*' +@all >/dev/null
+	echo hush >password
+	sed -n '/^\.Sh TLS$/,/^\.Sh /{/^\.Bd -literal/,/^\.Ed/{/^\./!p}}' "$ROOT_DIR/man/dlock.1" |
+		sed -e "s|/etc/dlock/|$WORK/|" -e "s|db1.example.net|localhost:$TLS_PORT|" >conf
+	assert_equal "$(grep -c '' conf)" 5
+	run -0 env -u DLOCK_SERVER "$DLOCK" job sh -c "redis-cli -s '$REDIS_SOCK' CLIENT LIST"
+	assert_line --regexp 'name=dlock .*user=dlock '
+}
+
 @test "TLS 1.2 is spoken too" {
 	start_tls_redis --tls-protocols TLSv1.2
 	run -0 dlock job true

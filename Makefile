@@ -63,6 +63,11 @@ endif
 # Symbols are looked up once and for all at the start: else OUTER, RUNNER and what becomes COMMAND would
 # each look up the same ones, which takes longer (make bench).
 start_flags = -Wl,-z,now
+# What a run does not touch lies apart from what it does, as far as the linker can see to it: small variables
+# together, not each between two large tables, and no tables for unwinding, which only C++ looks at while a
+# program runs (debuggers have their own). A holder is a good 30 KiB smaller for it (PSS).
+start_flags += -Wl,--sort-section=alignment
+lean_cflags = -fdata-sections -fno-asynchronous-unwind-tables
 
 warnings = -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wundef \
@@ -98,7 +103,11 @@ unit_sources := $(wildcard tests/unit/*_test.c)
 unit_helpers := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
 fuzz_sources := $(wildcard tests/fuzz/*_fuzz.c)
 
-plain_objects = $(sources:%.c=$(BUILD)/plain/%.o)
+# The last of all is code that a run of COMMAND does not need.
+rare_sources = $(filter src/view/% src/store/redis_query.c src/net/tls%,$(sources))
+often_sources = $(filter-out $(rare_sources),$(sources))
+plain_objects = $(often_sources:%.c=$(BUILD)/plain/%.o)
+plain_rare_objects = $(rare_sources:%.c=$(BUILD)/plain/%.o)
 test_objects = $(sources:%.c=$(BUILD)/test/%.o)
 asan_objects = $(sources:%.c=$(BUILD)/asan/%.o)
 unit_link = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) \
@@ -121,9 +130,10 @@ fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 all: $(PROGRAM)
 
-$(PROGRAM): $(plain_objects)
+$(PROGRAM): $(plain_objects) $(plain_rare_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(plain_objects) $(program_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(plain_objects) $(program_libs) \
+		$(plain_rare_objects) $(program_libs) $(LDLIBS)
 
 # The same sources with the switches that let a test turn a safety net off.
 $(BUILD)/test/dlock: $(test_objects)
@@ -141,12 +151,12 @@ generated = $(BUILD)/gen/lua_scripts.h
 $(BUILD)/plain/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
-	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -c -o $@ $<
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(lean_cflags) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/test/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
-	$(run)$(CC) $(all_cppflags) -DDLOCK_TESTING $(all_cflags) $(CFLAGS) -c -o $@ $<
+	$(run)$(CC) $(all_cppflags) -DDLOCK_TESTING $(all_cflags) $(lean_cflags) $(CFLAGS) -c -o $@ $<
 
 # -Wnull-dereference sees paths that only the sanitizers' own checks make.
 $(BUILD)/asan/%.o: %.c $(BUILD)/flags | $(generated)
@@ -194,7 +204,7 @@ $(BUILD)/gen/lua_scripts.h: scripts/embed-lua $(scripts) $(included_scripts)
 
 # Changes only when a flag does, so that a build with other flags starts anew. It also says in one
 # line, instead of in a page of compiler errors, that the libraries are not there.
-flags_now = $(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(start_flags) $(program_libs) $(LDFLAGS) $(LDLIBS)
+flags_now = $(CC) $(all_cppflags) $(all_cflags) $(lean_cflags) $(CFLAGS) $(start_flags) $(program_libs) $(LDFLAGS) $(LDLIBS)
 $(BUILD)/flags: force
 	@{ command -v $(firstword $(CC)) && $(PKG_CONFIG) --exists $(libraries) $(loaded_libraries); } >/dev/null 2>&1 || { \
 		echo "dlock needs a C compiler, pkg-config and the development files of:" \
@@ -206,7 +216,7 @@ $(BUILD)/flags: force
 
 tools: $(programs) $(preloads) $(benches)
 unit: $(units)
-objects: $(plain_objects)
+objects: $(plain_objects) $(plain_rare_objects)
 fuzz-programs: $(fuzz_programs)
 built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs
 sanitize: $(BUILD)/asan/dlock

@@ -132,8 +132,7 @@ all: $(PROGRAM)
 
 $(PROGRAM): $(plain_objects) $(plain_rare_objects)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(plain_objects) $(program_libs) \
-		$(plain_rare_objects) $(program_libs) $(LDLIBS)
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(start_flags) $(plain_objects) $(program_libs) $(plain_rare_objects) $(program_libs) $(LDLIBS)
 
 # The same sources with the switches that let a test turn a safety net off.
 $(BUILD)/test/dlock: $(test_objects)
@@ -184,7 +183,7 @@ $(BUILD)/tools/%.so: tests/tools/%.c $(BUILD)/flags
 	$(say) 'LINK $@'
 	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< $(LDLIBS)
 
-$(BUILD)/tools/%: tests/tools/%.c $(BUILD)/flags
+$(BUILD)/tools/%: tests/tools/%.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'LINK $@'
 	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)

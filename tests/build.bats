@@ -199,11 +199,12 @@ files_below() {
 		'	-- another' '	end' >quote.lua
 	"$ROOT_DIR/scripts/embed-lua" quote.lua >lua_scripts.h
 	printf '%s\n' '#include "lua_scripts.h"' '#include <stdio.h>' \
-		'int main(void) { fputs(lua_quote, stdout); return 0; }' >print.c
+		'int main(void) { fputs(lua_quote, stdout); fputs(lua_quote_sha1, stderr); return 0; }' >print.c
 	gcc -Wall -Werror -o print print.c
-	./print >got
+	./print >got 2>sha1
 	printf '%s\n' 'local a = "x\n\\"' 'if a then' "return 'q\"' -- kept" end >wanted
 	diff wanted got
+	assert_equal "$(<sha1)" "$(sha1sum <wanted | cut -d ' ' -f 1)"
 }
 
 @test "embed-lua: an include stands for the file beside it, and one that is not there is an error" {
@@ -214,9 +215,9 @@ files_below() {
 	assert_output --partial part.lua
 	printf '%s\n' '-- a comment' '	local b = 2' >scripts/part.lua
 	run -0 "$ROOT_DIR/scripts/embed-lua" scripts/whole.lua
-	assert_line --index 4 --partial '"local a = 1\n"'
-	assert_line --index 5 --partial '"local b = 2\n"'
-	assert_line --index 6 --partial '"return a + b\n"'
+	assert_line --index 5 --partial '"local a = 1\n"'
+	assert_line --index 6 --partial '"local b = 2\n"'
+	assert_line --index 7 --partial '"return a + b\n"'
 	printf '%s\n' '--[[ no' 'no ]]' >scripts/part.lua
 	run -1 "$ROOT_DIR/scripts/embed-lua" scripts/whole.lua
 	assert_output --partial whole.lua

@@ -195,7 +195,8 @@ expects() {
 	redis ZADD "$(queue_key_of job)" "$now" recent-ghost $((now + 60000000)) future-ghost
 	before=$(scripts_run)
 	run -0 dlock -n job "$BASH" -c '
-		redis-cli -s "$REDIS_SOCK" INFO commandstats | sed -n "s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p"'
+		redis-cli -s "$REDIS_SOCK" INFO commandstats |
+			awk -F "[=,]" "/^cmdstat_eval(sha)?:/ { sum += \$2 } END { print sum }"'
 	[ "$((output - before))" -eq 1 ]
 	assert_no_trace job
 }

@@ -240,7 +240,7 @@ setup() {
 # --- nobody sees it ---
 
 server_was_asked() {
-	redis INFO commandstats | grep -q '^cmdstat_eval:'
+	redis INFO commandstats | grep -qE '^cmdstat_eval(sha)?:'
 }
 
 confirmed_more_than() {

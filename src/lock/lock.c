@@ -67,6 +67,7 @@ lock_ask(struct lock *lock, enum store_verb verb, struct instant not_later)
 	    .not_later = not_later,
 	    .ttl_ns = terms->ttl_ns,
 	    .rest_ns = lock->rest_ns,
+	    .undo = lock->state == LOCK_LEAVING,
 	    .wait = verb == STORE_ACQUIRE && lock_stands_in_line(lock),
 	    .ticket = lock->place.ticket,
 	    .confirm = lock->woken,

@@ -73,6 +73,7 @@ struct store_request {
 	struct instant not_later; /* nothing is sent from here on: a renewal past its lease */
 	int64_t ttl_ns;           /* acquire, renew */
 	int64_t rest_ns;          /* release: keep the lock for so long (--at-least); 0: free it */
+	bool undo;                /* release: of what was asked for, and may not have been had */
 	bool wait;                /* acquire: stand in line if it is held; a RELEASE leaves it */
 	int64_t ticket;           /* the place in line that an answer gave; 0: none yet */
 	bool confirm;             /* acquire: `woken` has said that we were made holder */

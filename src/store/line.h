@@ -10,6 +10,8 @@
  *   to stand in line     [UNSUBSCRIBE] [what tracks] MULTI SUBSCRIBE EVAL EXEC
  *   anything else        [UNSUBSCRIBE] EVAL
  *
+ * (or EVALSHA in its place)
+ *
  * Whoever is first may also have changes of the key told to it (client-side caching, redirected to
  * the very connection that reads the key): a client that is no dlock wakes nobody when it frees it.
  * The server tells it to whoever is subscribed to something, so its own channel will do.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/redis_parts.h"
+#include "store/redis_request.h"
 
 /* So long a connection lives at least before another one takes its place because the server
  * refuses: where the name has not been moved yet, five logins a second are enough. */
@@ -51,6 +52,9 @@ void
 redis_break_off(struct redis_store *redis, enum outcome before_sending, const struct problem *why)
 {
 	bool sent = redis->phase == PHASE_ASKED;
+	if (sent && redis->by_hash)
+		redis->no_hash =
+		    true; /* the next try has nothing to do with what may be odd here */
 	redis_drop_connection(redis);
 	if (redis->pending)
 		report_failure(redis, sent ? OUTCOME_UNKNOWN : before_sending, why);
@@ -409,6 +413,7 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	    .url = settings->url,
 	    .secret = settings->secret,
 	    .wants_master = settings->route != NULL && settings->route->wants_master,
+	    .hashes = redis_request_hashes(),
 	    .done = on_logged_in,
 	    .failed = on_login_failed,
 	    .context = redis,

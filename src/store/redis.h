@@ -4,10 +4,11 @@
 /* The engine for Redis and Valkey: implements lock/store.h over one link, to the server that the
  * URL names, or to which a route leads (store/route.h).
  *
- * Two round trips in all: one pipeline that logs in (AUTH, SELECT, CLIENT SETNAME, TIME), and only
- * after its answer one script. (A script before the login's answer would be cut off: an
- * unauthenticated command has at most ten arguments.) Scripts are sent as EVAL with constant text:
- * EVALSHA saves nothing measurable and brings NOSCRIPT. */
+ * Two round trips in all: one pipeline that logs in (AUTH, SELECT, CLIENT SETNAME, SCRIPT
+ * EXISTS, TIME), and only after its answer one script. (A script before the login's answer would be
+ * cut off: an unauthenticated command has at most ten arguments.) Scripts are sent as EVAL with
+ * constant text, or, the long ones, as EVALSHA where the server has said that it knows them; should
+ * it turn out not to (NOSCRIPT), nothing was executed, and the text is sent. */
 #ifndef DLOCK_STORE_REDIS_H
 #define DLOCK_STORE_REDIS_H
 

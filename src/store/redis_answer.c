@@ -104,6 +104,12 @@ answer_suggests_move(const char *text)
 	return false;
 }
 
+bool
+answer_wants_text(const char *text)
+{
+	return strncmp(text, "NOSCRIPT", 8) == 0 || strcasestr(text, "evalsha") != NULL;
+}
+
 void
 answer_tell_error(const char *text, struct problem *problem)
 {

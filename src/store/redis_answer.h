@@ -30,6 +30,11 @@ answer_may_pass(const char *text);
 bool
 answer_suggests_move(const char *text);
 
+/* Was a request not executed because the server does not know its script by hash, or does not let
+ * this user name it so? */
+bool
+answer_wants_text(const char *text);
+
 /* An error text of the server for people, with what they can do about it where a user lacks a
  * permission. */
 void

@@ -55,7 +55,8 @@ redis_send(struct redis_store *redis)
 	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait &&
 	    !redis_request_is_short(redis->settings, &redis->request);
 	line_begin(&redis->line, join, redis->request.follow);
-	redis_request_append(&redis->link, redis->settings, &redis->request, not_after_us(redis));
+	redis->by_hash = redis_request_append(&redis->link, redis->settings, &redis->request,
+	    redis->no_hash ? 0 : redis->login.known, not_after_us(redis));
 	line_end(&redis->line, join);
 	if (!link_flush(&redis->link)) {
 		struct problem why;
@@ -104,10 +105,24 @@ is_sent_elsewhere(struct redis_store *redis, const struct reply *reply)
 	return true;
 }
 
+/* Sends the request again, with the script's text, if it was not executed because its hash said
+ * nothing to the server: SCRIPT FLUSH; a right, or a proxy, for the one way alone. */
+static bool
+spell_out(struct redis_store *redis, const struct reply *reply)
+{
+	if (!redis->by_hash || reply->kind != REPLY_ERROR || !answer_wants_text(reply->text))
+		return false;
+	redis->no_hash = true;
+	redis_send(redis);
+	return true;
+}
+
 /* `last`: on this connection. */
 static void
 on_request_answer(struct redis_store *redis, const struct reply *reply, bool last)
 {
+	if (!last && spell_out(redis, reply))
+		return;
 	struct store_answer answer = {.outcome = OUTCOME_UNKNOWN};
 	int64_t server_us = 0;
 	bool complete = true;

@@ -37,11 +37,21 @@ next_step(const struct redis_login *login, enum login_step after)
 	for (int step = (int)after + 1; step < LOGIN_DONE; step++) {
 		if ((step == LOGIN_AUTH && !has_auth(login)) ||
 		    (step == LOGIN_HELLO && !login->wants_master) ||
-		    (step == LOGIN_SELECT && login->url->db == 0))
+		    (step == LOGIN_SELECT && login->url->db == 0) ||
+		    (step == LOGIN_SCRIPTS && login->hashes == NULL))
 			continue;
 		return (enum login_step)step;
 	}
 	return LOGIN_DONE;
+}
+
+static void
+append_exists(struct redis_login *login)
+{
+	const char *exists[2 + LOGIN_HASHES] = {"SCRIPT", "EXISTS"};
+	for (int i = 0; i < LOGIN_HASHES; i++)
+		exists[2 + i] = login->hashes[i];
+	link_append(login->link, 2 + LOGIN_HASHES, exists);
 }
 
 static void
@@ -69,6 +79,8 @@ send_pipeline(struct redis_login *login, const char *password)
 		link_append(login->link, 2, select);
 	}
 	link_append(login->link, 3, setname);
+	if (login->hashes != NULL)
+		append_exists(login);
 	link_append(login->link, 1, time);
 	if (!link_flush(login->link)) {
 		struct problem why;
@@ -93,6 +105,7 @@ redis_login_start(struct redis_login *login)
 	login->step = LOGIN_PASSWORD;
 	login->password = NULL;
 	login->complaint.text[0] = '\0';
+	login->known = 0;
 	if (login->secret == NULL) {
 		send_pipeline(login, "");
 		return;
@@ -160,6 +173,7 @@ fail_by_nonsense(struct redis_login *login)
 	    [LOGIN_HELLO] = "HELLO",
 	    [LOGIN_SELECT] = "SELECT",
 	    [LOGIN_SETNAME] = "CLIENT SETNAME",
+	    [LOGIN_SCRIPTS] = "SCRIPT EXISTS",
 	    [LOGIN_TIME] = "TIME",
 	};
 	struct problem why;
@@ -198,6 +212,28 @@ take_role(struct redis_login *login, const struct reply *reply)
 	return false;
 }
 
+/* False: it makes no sense. */
+static bool
+take_known(struct redis_login *login, const struct reply *reply)
+{
+	if (reply->kind != REPLY_ARRAY || reply->count != LOGIN_HASHES)
+		return false;
+	for (unsigned int i = 0; i < LOGIN_HASHES; i++) {
+		if (reply->items[i]->kind != REPLY_INTEGER)
+			return false;
+		login->known |= (unsigned int)(reply->items[i]->integer == 1) << i;
+	}
+	return true;
+}
+
+static bool
+makes_sense(struct redis_login *login, const struct reply *reply)
+{
+	if (login->step == LOGIN_HELLO || reply->kind == REPLY_ERROR)
+		return true; /* judged already */
+	return login->step == LOGIN_SCRIPTS ? take_known(login, reply) : answer_is_ok(reply);
+}
+
 void
 redis_login_answer(struct redis_login *login, const struct reply *reply)
 {
@@ -206,6 +242,8 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 		/* A name is merely nice. But "max number of clients reached" comes here too, and
 		 * then the end. */
 		explain_refusal(login, reply->text, &login->complaint);
+	} else if (reply->kind == REPLY_ERROR && login->step == LOGIN_SCRIPTS) {
+		login->known = 0; /* nice, too: scripts are sent as text then */
 	} else if (reply->kind == REPLY_ERROR) {
 		/* While the password is asked for, too: nothing was sent, and this is the end. */
 		enum outcome outcome = answer_classify_error(reply->text);
@@ -221,7 +259,7 @@ redis_login_answer(struct redis_login *login, const struct reply *reply)
 		take_time(login, reply);
 	else if (login->step == LOGIN_HELLO && !take_role(login, reply))
 		return;
-	else if (login->step != LOGIN_HELLO && reply->kind != REPLY_ERROR && !answer_is_ok(reply))
+	else if (!makes_sense(login, reply))
 		/* A login that did not happen, or the wrong database, would go unnoticed. */
 		fail_by_nonsense(login);
 	else

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* The login of one connection: the password is asked for, then one pipeline is sent (AUTH, SELECT,
- * CLIENT SETNAME, TIME; where somebody else said that this is the master, HELLO 2 as well).
+ * CLIENT SETNAME, SCRIPT EXISTS, TIME; where somebody else said that this is the master, HELLO 2 as
+ * well).
  *
  * The password is asked for when the connection stands, not before: a server that is down for a
  * while would otherwise have a command run, or a person asked, at every try to reach it. */
@@ -17,6 +18,8 @@
 #include "net/link.h"
 #include "net/url.h"
 
+#define LOGIN_HASHES 3
+
 /* What is awaited: the password, or an answer, in the order of the pipeline. */
 enum login_step {
 	LOGIN_PASSWORD,
@@ -24,6 +27,7 @@ enum login_step {
 	LOGIN_HELLO, /* the role, where it is wanted */
 	LOGIN_SELECT,
 	LOGIN_SETNAME,
+	LOGIN_SCRIPTS,
 	LOGIN_TIME,
 	LOGIN_DONE,
 };
@@ -34,6 +38,7 @@ struct redis_login {
 	const struct url *url;
 	struct secret_source *secret; /* NULL: none */
 	bool wants_master;            /* a server that says it is none is refused */
+	const char *const *hashes;    /* of scripts, LOGIN_HASHES of them; NULL: not of interest */
 	/* One of these is called, once, from the loop. */
 	void (*done)(void *context, int64_t server_us);
 	void (*failed)(void *context, enum outcome outcome, const struct problem *why);
@@ -42,6 +47,7 @@ struct redis_login {
 	enum login_step step;
 	const char *password;     /* the source's, while it is of use */
 	struct problem complaint; /* a refusal of what is merely nice */
+	unsigned int known;       /* a bit each: the server has these scripts; when done */
 };
 
 /* On a link that has just been opened. */

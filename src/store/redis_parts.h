@@ -47,6 +47,8 @@ struct redis_store {
 	struct instant opened_at;
 	unsigned int skip; /* answers on the way to requests that nobody waits for */
 	unsigned int late; /* LATE answers to this request */
+	bool by_hash;      /* the last request named its script by hash */
+	bool no_hash;      /* that has failed once: scripts go as text from now on */
 	/* The server's clock: clock_us at clock_at. The true one is ahead of what follows from
 	 * these by the way of the answer, so a not-after errs to the early side. */
 	int64_t clock_us;

@@ -8,14 +8,53 @@
 #include <string.h>
 
 #include "lua_scripts.h"
+#include "store/redis_login.h"
 
-static void
+/* How a script is named in a request: EVAL and its text, or EVALSHA and its hash. */
+struct script {
+	const char *command, *name;
+};
+
+/* The order of redis_request_hashes. */
+enum long_script {
+	LONG_ACQUIRE,
+	LONG_CONFIRM,
+	LONG_RELEASE,
+};
+
+const char *const *
+redis_request_hashes(void)
+{
+	static const char *const hashes[LOGIN_HASHES] = {
+	    [LONG_ACQUIRE] = lua_acquire_sha1,
+	    [LONG_CONFIRM] = lua_confirm_sha1,
+	    [LONG_RELEASE] = lua_release_sha1,
+	};
+	return hashes;
+}
+
+static struct script
+choose(enum long_script which, const char *text, unsigned int known)
+{
+	if (known & 1u << which)
+		return (struct script){"EVALSHA", redis_request_hashes()[which]};
+	return (struct script){"EVAL", text};
+}
+
+static bool
+is_by_hash(const struct script *script)
+{
+	return strcmp(script->command, "EVALSHA") == 0;
+}
+
+static bool
 append_acquire(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request, const char *mode, int64_t not_after_us)
+    const struct store_request *request, const char *mode, unsigned int known, int64_t not_after_us)
 {
 	const struct keys *keys = settings->keys;
+	struct script script = choose(LONG_ACQUIRE, lua_acquire, known);
 	char ttl[24], least_fence[24], not_after[24], ticket[24], max_waiters[24];
-	const char *argv[] = {"EVAL", lua_acquire, "5", keys->lock, keys->fence, keys->info,
+	const char *argv[] = {script.command, script.name, "5", keys->lock, keys->fence, keys->info,
 	    keys->queue, keys->members, settings->token, ttl, mode, least_fence,
 	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record,
 	    settings->mode, ticket, max_waiters, request->ancestor != NULL ? request->ancestor : "",
@@ -27,6 +66,7 @@ append_acquire(struct link *link, const struct redis_settings *settings,
 	snprintf(ticket, sizeof ticket, "%" PRId64, request->ticket);
 	snprintf(max_waiters, sizeof max_waiters, "%" PRId64, settings->max_waiters);
 	link_append(link, sizeof argv / sizeof *argv, argv);
+	return is_by_hash(&script);
 }
 
 static bool
@@ -41,13 +81,14 @@ redis_request_is_short(const struct redis_settings *settings, const struct store
 	return request->verb == STORE_ACQUIRE && request->confirm && is_exclusive(settings);
 }
 
-static void
+static bool
 append_confirm(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request, int64_t not_after_us)
+    const struct store_request *request, unsigned int known, int64_t not_after_us)
 {
 	const struct keys *keys = settings->keys;
+	struct script script = choose(LONG_CONFIRM, lua_confirm, known);
 	char ttl[24], least_fence[24], not_after[24];
-	const char *argv[] = {"EVAL", lua_confirm, "4", keys->lock, keys->fence, keys->info,
+	const char *argv[] = {script.command, script.name, "4", keys->lock, keys->fence, keys->info,
 	    keys->queue, settings->token, ttl, least_fence,
 	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record};
 
@@ -55,6 +96,7 @@ append_confirm(struct link *link, const struct redis_settings *settings,
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
 	snprintf(not_after, sizeof not_after, "%" PRId64, not_after_us);
 	link_append(link, sizeof argv / sizeof *argv, argv);
+	return is_by_hash(&script);
 }
 
 static void
@@ -75,42 +117,41 @@ append_renew(struct link *link, const struct redis_settings *settings,
 		link_append(link, sizeof member / sizeof *member, member);
 }
 
-static void
+static bool
 append_release(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request)
+    const struct store_request *request, unsigned int known)
 {
 	const struct keys *keys = settings->keys;
+	struct script script = choose(LONG_RELEASE, lua_release, known);
 	char rest[24];
-	const char *argv[] = {"EVAL", lua_release, "5", keys->lock, keys->fence, keys->info,
+	const char *argv[] = {script.command, script.name, "5", keys->lock, keys->fence, keys->info,
 	    keys->queue, keys->members, settings->token, rest};
 	snprintf(rest, sizeof rest, "%" PRId64, ms_from_ns(request->rest_ns));
 	link_append(link, sizeof argv / sizeof *argv, argv);
+	return is_by_hash(&script);
 }
 
-void
+bool
 redis_request_append(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request, int64_t not_after_us)
+    const struct store_request *request, unsigned int known, int64_t not_after_us)
 {
 	switch (request->verb) {
 	case STORE_ACQUIRE:
-		if (redis_request_is_short(settings, request)) {
-			append_confirm(link, settings, request, not_after_us);
-			break;
-		}
-		append_acquire(link, settings, request, request->wait ? "wait" : "try",
-		    not_after_us);
-		break;
+		if (redis_request_is_short(settings, request))
+			return append_confirm(link, settings, request, known, not_after_us);
+		return append_acquire(link, settings, request, request->wait ? "wait" : "try",
+		    known, not_after_us);
 	case STORE_TOUCH:
-		append_acquire(link, settings, request, "touch", not_after_us);
-		break;
+		/* A renewal: there is no time to be told that it must be sent as text. */
+		return append_acquire(link, settings, request, "touch", 0, not_after_us);
 	case STORE_LOOK:
-		append_acquire(link, settings, request, "look", not_after_us);
-		break;
+		return append_acquire(link, settings, request, "look", 0, not_after_us);
 	case STORE_RENEW:
 		append_renew(link, settings, request);
-		break;
+		return false;
 	case STORE_RELEASE:
-		append_release(link, settings, request);
-		break;
+		/* What undoes is to get through even if nobody is left to send it again. */
+		return append_release(link, settings, request, request->undo ? 0 : known);
 	}
+	return false;
 }

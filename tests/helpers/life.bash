@@ -136,7 +136,7 @@ make_user() {
 # used_by_commands <MONITOR: what came over TCP, as dlock's does; subcommands as ACLs write them.
 used_by_commands() {
 	sed -nE 's/^[^"]* 127\.0\.0\.1:[0-9]+\] "([A-Za-z]+)"( "([A-Za-z]+)")?.*/\1 \3/p' | tr '[:upper:]' '[:lower:]' |
-		awk '$1 != "auth" { print $1 ($1 == "client" || $1 == "pubsub" ? "|" $2 : "") }' | sort -u
+		awk '$1 != "auth" { print $1 ($1 == "client" || $1 == "pubsub" || $1 == "script" ? "|" $2 : "") }' | sort -u
 }
 
 # Without those that are for waiters in a cluster alone.

@@ -237,9 +237,7 @@ end_redis() {
 
 # scripts_run: how many scripts the server has run since its start.
 scripts_run() {
-	local count
-	count=$(redis INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
-	echo "${count:-0}"
+	redis INFO commandstats | awk -F '[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'
 }
 
 # The keys of NAME, as SPEC.md section 7 has them.

@@ -250,7 +250,7 @@ declared_keys() {
 		}
 		{ gsub(/\\./, "?") }
 		/"EVAL" "-- the watcher/ { others = 1; next }
-		$4 == "\"EVAL\"" || $4 == "\"eval\"" {
+		$4 == "\"EVAL\"" || $4 == "\"eval\"" || $4 == "\"EVALSHA\"" {
 			# 1796049362.2 [0 unix:...] "EVAL" "text" "5" "K" ...
 			sub(/"$/, "")
 			count = split($0, part, /" "/)

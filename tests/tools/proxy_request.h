@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "*3\r\n$4\r\nEVAL\r\n..." is an EVAL; anything else a "?". */
+#include "lua_scripts.h"
+
+/* "*3\r\n$4\r\nEVAL\r\n..." is an EVAL, an EVALSHA, too; anything else a "?". */
 static inline void
 name_command(char name[32], const char *data, size_t len)
 {
@@ -17,16 +19,28 @@ name_command(char name[32], const char *data, size_t len)
 	memcpy(head, data, len < sizeof head - 1 ? len : sizeof head - 1);
 	strcpy(name, "?");
 	sscanf(head, "*%*d\r\n$%*d\r\n%31[A-Za-z]", name);
+	if (strcmp(name, "EVALSHA") == 0)
+		name[4] = '\0';
 }
 
-/* dlock's scripts are told apart by words that one of them alone has. What stands around a script
- * (MULTI, UNSUBSCRIBE, ...) is one request with it. */
+/* dlock's scripts are told apart by words that one of them alone has, or by their hashes. What
+ * stands around a script (MULTI, UNSUBSCRIBE, ...) is one request with it. */
 static inline void
 name_request(char name[32], const char *data, size_t len)
 {
 	static const char eval[] = "\r\n$4\r\nEVAL\r\n";
+	static const char evalsha[] = "\r\n$7\r\nEVALSHA\r\n";
 
 	name_command(name, data, len);
+	if (memmem(data, len, evalsha, sizeof evalsha - 1) != NULL) {
+		if (memmem(data, len, lua_acquire_sha1, 40) != NULL)
+			strcpy(name, "ACQUIRE");
+		else if (memmem(data, len, lua_confirm_sha1, 40) != NULL)
+			strcpy(name, "CONFIRM");
+		else if (memmem(data, len, lua_release_sha1, 40) != NULL)
+			strcpy(name, "RELEASE");
+		return;
+	}
 	if (memmem(data, len, eval, sizeof eval - 1) == NULL)
 		return;
 	if (memmem(data, len, "GRANTED", 7) != NULL)

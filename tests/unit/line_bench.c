@@ -20,12 +20,18 @@ is(const struct peer_command *command, const char *word)
 	return strcmp(command->words[0], word) == 0;
 }
 
+static bool
+is_script(const struct peer_command *command)
+{
+	return is(command, "EVAL") || is(command, "EVALSHA");
+}
+
 /* In the log, and in `says`. */
 static void
 name_command(const struct peer_command *command, char *name, size_t size)
 {
 	const char *what = command->count > 1 ? command->words[1] : "";
-	if (is(command, "EVAL"))
+	if (is_script(command))
 		what = command->count == 20 ? command->words[10]
 		    : command->count == 13  ? "confirm"
 		    : command->count == 10  ? "release"
@@ -99,7 +105,7 @@ answer_as_redis(struct peer *peer, const struct peer_command *command, const cha
 	if (is(command, "EXISTS"))
 		return ":1\r\n";
 	const char *answer = bench_answer_command(peer, command);
-	if (!is(command, "EVAL") || !it->queues)
+	if (!is_script(command) || !it->queues)
 		return answer;
 	it->eval = answer;
 	return "+QUEUED\r\n";
@@ -124,7 +130,7 @@ answer_line(struct peer *peer, const struct peer_command *command)
 		it->dirty = true;
 		return answer[0] != '\0' ? answer : NULL;
 	}
-	bool last = is(command, "EXEC") || (is(command, "EVAL") && !it->queues);
+	bool last = is(command, "EXEC") || (is_script(command) && !it->queues);
 	if (last && it->ahead != NULL) {
 		peer_say(peer, it->ahead, 0);
 		it->ahead = NULL;
@@ -177,6 +183,7 @@ line_bench_ask(enum store_verb verb, enum outcome outcome, const char *log)
 	char wanted[1000];
 	bench_ask(verb, outcome);
 	snprintf(wanted, sizeof wanted, "%s%s",
-	    bench.peer.connections > connections ? "CLIENT SETNAME, TIME, " : "", log);
+	    bench.peer.connections > connections ? "CLIENT SETNAME, SCRIPT EXISTS, TIME, " : "",
+	    log);
 	line_bench_check_log(wanted);
 }

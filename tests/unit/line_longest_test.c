@@ -35,6 +35,8 @@ answer(struct peer *peer, const struct peer_command *command)
 		return ":1\r\n";
 	if (strcmp(word, "CLIENT") == 0)
 		return strcmp(command->words[1], "ID") == 0 ? ":7\r\n" : "+OK\r\n";
+	if (strcmp(word, "SCRIPT") == 0)
+		return KNOWN("0", "0", "0");
 	if (strcmp(word, "TIME") == 0)
 		return TIME_ANSWER;
 	CHECK(peer == &bench.peer);

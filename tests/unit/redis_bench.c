@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/redis_request.h"
 #include "tap.h"
 
 struct redis_bench bench;
@@ -23,7 +24,10 @@ bench_answer_command(struct peer *peer, const struct peer_command *command)
 		return bench.setname;
 	if (strcmp(command->words[0], "TIME") == 0)
 		return bench.time;
-	CHECK_TEXT(command->words[0], "EVAL");
+	if (strcmp(command->words[0], "SCRIPT") == 0)
+		return bench.exists;
+	if (strcmp(command->words[0], "EVALSHA") != 0)
+		CHECK_TEXT(command->words[0], "EVAL");
 	bench.word_count = command->count;
 	for (int i = 0; i < command->count; i++)
 		snprintf(bench.words[i], sizeof bench.words[i], "%s", command->words[i]);
@@ -31,6 +35,16 @@ bench_answer_command(struct peer *peer, const struct peer_command *command)
 		snprintf(bench.first_not_after, sizeof bench.first_not_after, "%.31s",
 		    bench.words[13]);
 	return bench.evals == 1 && bench.first_eval != NULL ? bench.first_eval : bench.eval;
+}
+
+const char *
+bench_login_log(const char *begin, const char *next)
+{
+	static char log[400];
+	const char *const *hashes = redis_request_hashes();
+	snprintf(log, sizeof log, "%sCLIENT SETNAME dlock; SCRIPT EXISTS %s %s %s; TIME%s", begin,
+	    hashes[0], hashes[1], hashes[2], next);
+	return log;
 }
 
 static void
@@ -94,6 +108,7 @@ bench_begin(void)
 	memset(&bench, 0, sizeof bench);
 	bench.loop = loop;
 	bench.auth = bench.select = bench.setname = "+OK\r\n";
+	bench.exists = KNOWN("0", "0", "0");
 	bench.time = TIME_ANSWER;
 	bench.eval = GRANTED;
 	CHECK(peer_open(&bench.peer, &bench.loop));
@@ -139,6 +154,7 @@ start(enum store_verb verb, int64_t connect_ms, int64_t answer_ms, struct instan
 	    .ticket = bench.ticket,
 	    .follow = bench.follow,
 	    .confirm = bench.confirm,
+	    .undo = bench.undo,
 	};
 	int before = bench.answers;
 	bench.answered = false;

@@ -18,6 +18,8 @@
 #define OWNED "*4\r\n$5\r\nOWNED\r\n$16\r\n1764000000123458\r\n" NOW_TEXT ":0\r\n"
 /* To the short script, of the same clock. */
 #define UNUSUAL "*3\r\n$7\r\nUNUSUAL\r\n:0\r\n$16\r\n1764000500000000\r\n"
+/* To SCRIPT EXISTS: acquire, confirm, release. */
+#define KNOWN(acquire, confirm, release) "*3\r\n:" acquire "\r\n:" confirm "\r\n:" release "\r\n"
 #define FREE "*3\r\n$4\r\nFREE\r\n:0\r\n" NOW_TEXT
 #define WAITING(rank, told)                                                                        \
 	"*8\r\n$4\r\nBUSY\r\n:1200\r\n" NOW_TEXT "$3\r\nabc\r\n$0\r\n\r\n:" rank                   \
@@ -34,11 +36,11 @@ struct redis_bench {
 	struct store *store;
 
 	/* What the server says; NULL: nothing. */
-	const char *auth, *select, *setname, *time;
+	const char *auth, *select, *setname, *exists, *time;
 	const char *eval, *first_eval; /* to the first script, if that is another */
 
 	/* Of what is asked. */
-	bool wait, follow, confirm;
+	bool wait, follow, confirm, undo;
 	int64_t ticket;
 
 	/* What came. */
@@ -70,6 +72,11 @@ bench_answer_command(struct peer *peer, const struct peer_command *command);
 /* After bench_begin: logs in with this source's password; NULL: with none. */
 void
 bench_use_password(struct secret_source *source);
+
+/* What a login that begins so, and what follows it, is in the peer's log; valid until the next
+ * call. */
+const char *
+bench_login_log(const char *begin, const char *next);
 
 /* Starts a request with these limits, in ms; one that does not end by its limits; one that may be
  * sent until `not_later`. */

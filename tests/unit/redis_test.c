@@ -17,17 +17,17 @@ test_login(void)
 	static const struct {
 		const char *user, *password;
 		int db;
-		const char *log;
+		const char *begin;
 	} rows[] = {
-	    {"", NULL, 0, "CLIENT SETNAME dlock; TIME; EVAL"},
-	    {"", "pw", 0, "AUTH pw; CLIENT SETNAME dlock; TIME; EVAL"},
-	    {"ann", "pw", 0, "AUTH ann pw; CLIENT SETNAME dlock; TIME; EVAL"},
-	    {"ann", "", 0, "AUTH ann ; CLIENT SETNAME dlock; TIME; EVAL"},
-	    {"", "pw", 3, "AUTH pw; SELECT 3; CLIENT SETNAME dlock; TIME; EVAL"},
-	    {"", NULL, 3, "SELECT 3; CLIENT SETNAME dlock; TIME; EVAL"},
+	    {"", NULL, 0, ""},
+	    {"", "pw", 0, "AUTH pw; "},
+	    {"ann", "pw", 0, "AUTH ann pw; "},
+	    {"ann", "", 0, "AUTH ann ; "},
+	    {"", "pw", 3, "AUTH pw; SELECT 3; "},
+	    {"", NULL, 3, "SELECT 3; "},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		tap_case("login and then the script: %s", rows[i].log);
+		tap_case("login and then the script: %s", rows[i].begin);
 		bench_begin();
 		strcpy(bench.url.user, rows[i].user);
 		struct kept_secret kept;
@@ -36,8 +36,9 @@ test_login(void)
 			bench_use_password(&kept.source);
 		bench.url.db = rows[i].db;
 		bench_ask(STORE_ACQUIRE, OUTCOME_OK);
-		bench.peer.log[strlen(rows[i].log)] = '\0';
-		CHECK_TEXT(bench.peer.log, rows[i].log);
+		const char *log = bench_login_log(rows[i].begin, "; EVAL");
+		bench.peer.log[strlen(log)] = '\0';
+		CHECK_TEXT(bench.peer.log, log);
 		CHECK_INT(bench.answers, 1);
 		bench_end();
 	}
@@ -46,7 +47,7 @@ test_login(void)
 	bench.time = NULL;
 	bench_start(STORE_ACQUIRE);
 	peer_run(&bench.loop, 30);
-	CHECK_TEXT(bench.peer.log, "CLIENT SETNAME dlock; TIME");
+	CHECK_TEXT(bench.peer.log, bench_login_log("", ""));
 	CHECK_INT(bench.answers, 0);
 	peer_say(&bench.peer, TIME_ANSWER, 0);
 	bench_check_answer(OUTCOME_OK);
@@ -75,6 +76,10 @@ test_refused_logins(void)
 	    {"a number for AUTH", &bench.auth, ":1\r\n", OUTCOME_REFUSED},
 	    {"nil for SELECT", &bench.select, "$-1\r\n", OUTCOME_REFUSED},
 	    {"an array for SELECT", &bench.select, "*1\r\n+OK\r\n", OUTCOME_REFUSED},
+	    {"a string for SCRIPT EXISTS", &bench.exists, "$2\r\nOK\r\n", OUTCOME_REFUSED},
+	    {"too few for SCRIPT EXISTS", &bench.exists, "*2\r\n:1\r\n:1\r\n", OUTCOME_REFUSED},
+	    {"words for SCRIPT EXISTS", &bench.exists, "*3\r\n:1\r\n:1\r\n+OK\r\n",
+		OUTCOME_REFUSED},
 	    {"a string for CLIENT SETNAME", &bench.setname, "$2\r\nOK\r\n", OUTCOME_REFUSED},
 	    {"more than OK for AUTH", &bench.auth, "+OKAY\r\n", OUTCOME_REFUSED},
 	    {"no protocol", &bench.auth, "HTTP/1.1 400 Bad Request\r\n", OUTCOME_REFUSED},
@@ -108,6 +113,7 @@ test_refused_logins(void)
 	    "a server that has too many clients says so and hangs up: refused, not unreachable");
 	bench_begin();
 	bench.setname = NULL;
+	bench.exists = NULL;
 	bench.time = NULL;
 	bench_start(STORE_ACQUIRE);
 	while (bench.peer.log[0] == '\0')

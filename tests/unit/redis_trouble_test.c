@@ -35,6 +35,7 @@ test_before_sending(void)
 	    "a login that is not answered is unreachable at the connect limit: nothing was sent");
 	bench_begin();
 	bench.setname = NULL;
+	bench.exists = NULL;
 	bench.time = NULL;
 	struct instant start = clock_now();
 	bench_start_bounded(STORE_ACQUIRE, 60, LIMIT_MS);
@@ -58,6 +59,7 @@ test_before_sending(void)
 		    i == 0 ? "unreachable" : "refused");
 		bench_begin();
 		bench.setname = setname[i];
+		bench.exists = NULL;
 		bench.time = NULL;
 		bench_start(STORE_ACQUIRE);
 		for (int k = 0; k < LIMIT_MS && bench.peer.log[0] == '\0'; k++)

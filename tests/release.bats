@@ -50,3 +50,18 @@ release_scripts() {
 	[ "$(release_scripts)" -le 2 ]
 	free job
 }
+
+@test "the server stands still when COMMAND ends: release is tried for two seconds, one warning, COMMAND's status (P102)" {
+	start_dlock --ttl 30s job sh -c 'until [ -e go ]; do sleep 0.01; done; exit 23'
+	wait_until 2s running "$OUTER"
+	kill -STOP "$REDIS_PID"
+	start_clock
+	touch go
+	exit_status_of "$OUTER" 5s
+	assert_between 1900 3500 "$(clock_ms)" 'milliseconds until dlock gave up'
+	[ "$STATUS" -eq 23 ]
+	assert_equal "$(grep -c . "$DLOCK_LOG")" 1
+	grep -q "^dlock: cannot release 'job' at .*; it is free when its TTL is over$" "$DLOCK_LOG"
+	kill -CONT "$REDIS_PID"
+	wait_until 2s free job # what was sent to it is executed all the same
+}

@@ -117,7 +117,7 @@ in_line() {
 	done
 }
 
-@test "a plain server on the port: 69 within --connect-timeout, and the question whether it speaks TLS" {
+@test "a plain server on the port: 69 within --connect-timeout, and the question whether it speaks TLS (R78)" {
 	start_tls_redis
 	refused 69 'does the server speak TLS on this port?' --cacert ca.pem --connect-timeout 1s \
 		-S "rediss://localhost:$REDIS_PORT"

@@ -24,16 +24,19 @@ every_row() {
 }
 
 bad_days() {
-	local name count=0 pids=()
+	local name count=0 pids=() names=()
 	[ $# -gt 0 ]
 	for name in "$@"; do
+		! happens "$name" || names+=("$name")
+	done
+	for name in "${names[@]}"; do
 		mkdir "$WORK/$name"
 		(bad_day "$name" >"$WORK/$name/wrong" 2>"$WORK/$name/trace") 3>&- 4>&- &
 		pids+=("$!")
 		track "$!"
 	done
 	wait "${pids[@]}" || true
-	for name in "$@"; do
+	for name in "${names[@]}"; do
 		[ -e "$name/finished" ] || { echo "$name did not come to its end:"; tail -n 20 "$name/trace" | cut -c 1-200; } >>"$name/wrong"
 		[ ! -s "$name/wrong" ] || { echo "--- $name"; cat "$name/wrong"; tail -n 40 "$name"/*.log || true; count=$((count + 1)); } >&2
 	done
@@ -41,6 +44,17 @@ bad_days() {
 }
 
 # --- one row ---
+
+# happens NAME: this server has it; else the reason why not.
+happens() {
+	local why
+	case $1 in
+	noreplicas) why='lets scripts write all the same' ;;
+	protected) why='protects only a server that is bound to no address' ;;
+	*) return 0 ;;
+	esac
+	server_has 7.0 || { echo "# $1: not here, Redis before 7.0 $why" >&3; return 1; }
+}
 
 bad_day() {
 	local row
@@ -51,6 +65,7 @@ bad_day() {
 	START=start_redis SHORT=2s WAIT=6 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
 	! is_function "prepare_$NAME" || "prepare_$NAME"
 	"$START" --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
+	SAYS=${SAYS/Redis/$SERVER_PRODUCT} # Valkey says its own name
 	: "${ROW_URL:=$URL_TCP}"
 	ROW_URL=${ROW_URL//PORT/$REDIS_PORT}
 	! is_function "arrange_$NAME" || "arrange_$NAME"

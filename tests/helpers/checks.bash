@@ -18,6 +18,13 @@ server_field() {
 	redis INFO server | tr -d '\r' | sed -n "s/^$1://p"
 }
 
+# server_version: "valkey 8.1.1"; Valkey says in redis_version whose commands it has.
+server_version() {
+	local version
+	version=$(server_field valkey_version)
+	if [ -n "$version" ]; then echo "valkey $version"; else echo "redis $(server_field redis_version)"; fi
+}
+
 run_id_of() {
 	grep -o '"run_id":"[0-9a-f]*"' <<<"$output" | cut -d '"' -f 4
 }

@@ -39,13 +39,14 @@ if [ -n "${CHECK_ACL:-}" ] && [ -z "${REAL_REDIS_CLI:-}" ]; then
 fi
 
 # server_has VERSION: is the server at hand as new as the Redis of that version? (Valkey, which came from
-# 7.2, is.)
+# 7.2, is.) SERVER_PRODUCT is Redis or Valkey.
 server_has() {
 	local major minor wanted_major=${1%%.*} wanted_minor=${1#*.}
 	if [ -z "${SERVER_VERSION:-}" ]; then
 		SERVER_VERSION=$(redis-server --version)
+		SERVER_PRODUCT=${SERVER_VERSION%% *}
 		SERVER_VERSION=${SERVER_VERSION#* v=}
-		export SERVER_VERSION
+		export SERVER_PRODUCT SERVER_VERSION
 	fi
 	IFS=. read -r major minor _ <<<"$SERVER_VERSION"
 	[ "$((major * 1000 + minor))" -ge "$((wanted_major * 1000 + wanted_minor))" ]

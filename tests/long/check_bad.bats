@@ -113,7 +113,7 @@ clients_are() {
 	assert_between 1500 6000 "$(clock_ms)" "milliseconds"
 	[[ "${lines[-1]}" == 'verdict: unfit: no answer in time'* ]]
 	[[ "$stderr" == 'dlock: cannot check '*': no answer in time' ]]
-	assert_line --partial 'version: redis '
+	assert_line --regexp '^version: (redis|valkey) '
 	kill -CONT "$REDIS_PID"
 }
 
@@ -375,7 +375,7 @@ lacks() {
 	assert_line 'persistence: not told'
 	run -0 --separate-stderr dlock -S "redis://u@127.0.0.1:$REDIS_PORT" --check --json
 	checked 's["verdict"] == "good" and s["run_id"] is None and s["appendonly"] is None and s["save"] is None'
-	checked 's["role"] == "master" and s["replicas"] is None and s["product"] == "redis"'
+	checked 's["role"] == "master" and s["replicas"] is None and s["product"] == "'"$(server_version | cut -d ' ' -f 1)"'"'
 	stop_redis
 	start_redis --appendonly yes --rename-command CONFIG ''
 	run -0 dlock --check

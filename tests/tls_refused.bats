@@ -48,7 +48,7 @@ serve() {
 	refused 77 "the server's certificate is not trusted: " --cacert other.pem
 	refused 77 "--cacert FILE names the CA to trust"
 	make_certificate server ca DNS:db1.example,IP:10.0.0.1
-	redis CONFIG SET tls-cert-file "$WORK/server.pem" tls-key-file "$WORK/server.key"
+	redis CONFIG SET tls-cert-file "$WORK/server.pem" # which reads the key again, too
 	refused 77 "cannot lock 'job' at rediss://localhost:$TLS_PORT: the server's certificate is not for 'localhost'" \
 		--cacert ca.pem
 	refused 77 "the server's certificate is not for '127.0.0.1'" --cacert ca.pem -S "rediss://127.0.0.1:$TLS_PORT"
@@ -69,7 +69,7 @@ serve() {
 	refused 77 "the server's certificate is not accepted: certificate has expired" --cacert ca.pem
 	openssl req -x509 "${KEY_KIND[@]}" -keyout server.key -out server.pem -subj /CN=localhost \
 		-addext subjectAltName=DNS:localhost -days 3 2>/dev/null
-	redis CONFIG SET tls-cert-file "$WORK/server.pem" tls-key-file "$WORK/server.key"
+	redis CONFIG SET tls-cert-file "$WORK/server.pem" # which reads the key again, too
 	refused 77 'self-signed certificate' --cacert ca.pem
 	run -0 dlock --insecure job true
 }
@@ -92,7 +92,7 @@ serve() {
 	wait_until 5s in_line
 	cp expired.pem server.pem
 	cp expired.key server.key
-	redis CONFIG SET tls-cert-file "$WORK/server.pem" tls-key-file "$WORK/server.key"
+	redis CONFIG SET tls-cert-file "$WORK/server.pem" # which reads the key again, too
 	redis CLIENT KILL TYPE pubsub
 	exit_status_of "$OUTER" 20s
 	assert_equal "$STATUS" 77

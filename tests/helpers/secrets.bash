@@ -15,9 +15,7 @@
 protect_redis() {
 	SECRET=s3cret-$RANDOM-$RANDOM
 	redis ACL SETUSER admin on '>admin' '~*' '&*' +@all >/dev/null
-	redis() {
-		redis-cli -s "$REDIS_SOCK" --raw --no-auth-warning --user admin --pass admin "$@"
-	}
+	REDIS_LOGIN=(--no-auth-warning --user admin --pass admin)
 	change_password "$SECRET"
 	echo "$SECRET" >pw
 }

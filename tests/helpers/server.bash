@@ -168,13 +168,14 @@ redis_up_or_dead() {
 	redis_answers || gone "$REDIS_PID"
 }
 
-# redis COMMAND...: one command to the private server; -h for humans is off, so the output is raw.
+# redis COMMAND...: one command to the private server; -h for humans is off, so the output is raw. REDIS_LOGIN
+# are options of redis-cli that say who it is.
 redis() {
 	if [ "${1:-} ${2:-}" = 'ACL SETUSER' ]; then
 		known_rights "$@"
 		set -- "${RIGHTS[@]}"
 	fi
-	redis-cli -s "$REDIS_SOCK" --raw "$@"
+	redis-cli -s "$REDIS_SOCK" --raw "${REDIS_LOGIN[@]}" "$@"
 }
 
 # redis_line TEXT: the same, with nothing in redis-cli's arguments.

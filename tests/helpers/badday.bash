@@ -17,6 +17,7 @@
 source "$TESTS_DIR/helpers/badday_rows.bash"
 
 DIAGNOSTICS=$TESTS_DIR/diagnostics.list
+POKE_MS=6000 # the first in line asks every 5 s, give or take a tenth
 LOCKS=(lock:a lock:b lock:c lock:d lock:w)
 
 every_row() {
@@ -62,7 +63,7 @@ bad_day() {
 	row=$(grep "^$1 |" "$DIAGNOSTICS") || { echo "no such row"; return; }
 	IFS='|' read -r NAME SAYS ON_ACQUIRE ON_WAITING ON_HOLDING ON_RELEASE <<<"${row// | /|}"
 	cd "$WORK/$1" || return
-	START=start_redis SHORT=2s WAIT=6 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
+	START=start_redis SHORT=2s WAIT=12 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
 	! is_function "prepare_$NAME" || "prepare_$NAME"
 	"$START" --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
 	SAYS=${SAYS/Redis/$SERVER_PRODUCT} # Valkey says its own name
@@ -154,7 +155,7 @@ all_wait() {
 play() {
 	"provoke_$NAME" >>provoke.out || { echo "not provoked"; return; }
 	PROVOKED=$(now_ms)
-	[ $((PROVOKED - QUEUED)) -lt $((WAIT * 1000 - 1000)) ] || echo "provoked too late for who waits"
+	[ $((PROVOKED - QUEUED)) -lt $((WAIT * 1000 - POKE_MS)) ] || echo "provoked too late for who waits"
 	touch c.go
 	case $TURN in
 	'') ;;
@@ -222,7 +223,7 @@ on_holding() {
 		! grep lost b.log || echo "holding: a complaint"
 		;;
 	*)
-		ended b 12
+		ended b $((${SHORT%s} + 10))
 		expect "holding" "$STATUS" 79
 		expect_dead_in_time
 		[ "$ON_HOLDING" = 79 ] || expect_said b

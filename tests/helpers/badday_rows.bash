@@ -48,7 +48,7 @@ cure_noperm() { admin ACL SETUSER default +@all; }
 provoke_noperm_inside() { admin ACL SETUSER default -get; }
 cure_noperm_inside() { admin ACL SETUSER default +@all; }
 
-prepare_loading() { SHORT=6s WAIT=10; }
+prepare_loading() { SHORT=12s WAIT=16; }
 arrange_loading() { populate_for_slow_load admin; }
 provoke_loading() {
 	admin SAVE && restart_with "${LOAD_SLOWLY[@]}" &&
@@ -162,11 +162,11 @@ provoke_garbage_fence() {
 }
 cure_garbage_fence() { delete_siblings fence; }
 
-prepare_wrong_db() { SHORT=6s WAIT=10 ROW_URL=redis://127.0.0.1:PORT/3 ADMIN_DB=3; }
+prepare_wrong_db() { SHORT=12s WAIT=16 ROW_URL=redis://127.0.0.1:PORT/3 ADMIN_DB=3; }
 provoke_wrong_db() { ADMIN_DB=0 && restart_with --databases 1; }
 
 # A proxy that does not pass a command on answers as a server that does not know it.
-prepare_no_eval() { SHORT=6s WAIT=10; }
+prepare_no_eval() { SHORT=12s WAIT=16; }
 provoke_no_eval() { admin SAVE && restart_with --rename-command EVAL ''; }
 cure_no_eval() { restart_with; }
 

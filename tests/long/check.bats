@@ -164,9 +164,9 @@ setup() {
 	assert_equal "$(all_keys)" "$before"
 	writes='"(set|del|incr|h[a-z]*|z[a-z]*|pexpire|pexpireat|persist|publish|flush[a-z]*)"'
 	[ "$(grep -ciE "$writes \"lock:dlock-check-" monitor.log)" -gt 50 ]
-	run grep -iE '"(config" "set|flush[a-z]*|swapdb|eval_ro|script|function|keys|debug)"' monitor.log
+	run grep -iE '"(config" "set|flush[a-z]*|swapdb|eval_ro|script" "(load|flush|kill)|function|keys|debug)"' monitor.log
 	assert_output ''
-	run grep -viE "$writes \"lock:dlock-check-|\"(eval|get|getrange|pttl|exists|type|time|scan|multi|exec|hello|info|client|subscribe|unsubscribe|pubsub)\"|\"config\" \"get\"|^OK" monitor.log
+	run grep -viE "$writes \"lock:dlock-check-|\"(eval|evalsha|get|getrange|pttl|exists|type|time|scan|multi|exec|hello|info|client|subscribe|unsubscribe|pubsub)\"|\"config\" \"get\"|\"script\" \"exists\"|^OK" monitor.log
 	assert_output ''
 	run grep -o '"lock:[^"]*"' monitor.log
 	[ "${#lines[@]}" -gt 50 ]

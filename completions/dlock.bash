@@ -9,7 +9,7 @@
 _dlock_options='-n --nonblock --nb -w --wait --timeout -E --conflict-exit-code -x -e --exclusive
 	-s --shared --slots --max-waiters -t --ttl -k --kill-after --signal --on-lost --max-hold
 	--descendants --at-least --reentrant --if-unreachable -S --server --prefix --fence --min-fence
-	--connect-timeout --tls --cacert --cacertdir --cert --key --sni --insecure --password-file
+	--wait-replicas --connect-timeout --tls --cacert --cacertdir --cert --key --sni --insecure --password-file
 	--password-command --config --watch --report --label --held
 	--status --list --break --check --json --force --token -v --verbose -q --quiet -o --close
 	-h --help -V --version'
@@ -22,7 +22,7 @@ _dlock_takes_word() {
 	--slots | --max-waiters | --token | --connect-timeout | --password-file) ;;
 	--cacert | --cacertdir | --cert | --key | --sni) ;;
 	--max-hold | --descendants | --at-least | --if-unreachable | --server | --prefix) ;;
-	--fence | --min-fence | --password-command | --config | --report | --label) ;;
+	--fence | --min-fence | --wait-replicas | --password-command | --config | --report | --label) ;;
 	--*) return 1 ;;
 	-*[wEtkS]) ;;
 	*) return 1 ;;
@@ -39,6 +39,7 @@ _dlock_values() {
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'kill signal' -- "$current") ;;
 	--descendants) mapfile -t COMPREPLY < <(compgen -W 'leave wait kill' -- "$current") ;;
 	--if-unreachable) mapfile -t COMPREPLY < <(compgen -W 'fail skip run' -- "$current") ;;
+	--wait-replicas) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$current") ;;
 	--fence) mapfile -t COMPREPLY < <(compgen -W 'clock counter' -- "$current") ;;
 	--password-command) mapfile -t COMPREPLY < <(compgen -c -- "$current") ;;
 	--password-file | --config | --report | --cacert | --cert | --key)
@@ -51,7 +52,7 @@ _dlock_values() {
 		;;
 	-*S | --server)
 		compopt -o nospace
-		mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// unix://' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel://' -- "$current")
 		;;
 	esac
 	_dlock_cut "$current"

@@ -4,7 +4,7 @@
 
 set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code --slots --max-waiters -t --ttl \
     -k --kill-after --signal --on-lost --max-hold --descendants --at-least --if-unreachable -S --server \
-    --prefix --fence --min-fence --connect-timeout --cacert --cacertdir --cert --key --sni \
+    --prefix --fence --min-fence --wait-replicas --connect-timeout --cacert --cacertdir --cert --key --sni \
     --password-file --password-command --config --report --label --token
 
 # Prints the words after NAME, one a line; fails while NAME is not complete.
@@ -113,10 +113,11 @@ __dlock_option -l descendants -x -a 'leave wait kill' -d 'What becomes of proces
 __dlock_option -l at-least -x -a $durations -d 'Keep the lock at least so long'
 __dlock_option -l reentrant -d 'Run under an ancestor\'s lock of that name'
 __dlock_option -l if-unreachable -x -a 'fail skip run' -d 'What to do when no server answers'
-__dlock_option -s S -l server -x -a 'redis:// rediss:// unix://' -d 'Where the lock lives'
+__dlock_option -s S -l server -x -a 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel://' -d 'Where the lock lives'
 __dlock_option -l prefix -x -d 'Put before NAME to make the key'
 __dlock_option -l fence -x -a 'clock counter' -d 'How fencing numbers are made'
 __dlock_option -l min-fence -x -d 'The fencing number shall exceed this'
+__dlock_option -l wait-replicas -x -a auto -d 'It counts when so many replicas have it'
 __dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect, TLS and login together'
 __dlock_option -l tls -d 'Speak TLS, also with redis://'
 __dlock_option -l cacert -r -F -d 'CAs to trust'

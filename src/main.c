@@ -33,8 +33,9 @@
  *   store/           redis.h (the engine; redis_exchange.c, redis_parts.h), redis_login.h, line.h
  *                    (asking and being told on one connection), redis_request.h, redis_answer.h
  *                    (what an answer means), redis_watch.h and redis_look.h (--watch),
- *                    redis_query.h (for view/), route.h (where the server is), lua/,
- *                    none.h (no server)
+ *                    redis_query.h (for view/), route.h (where the server is; routes.h),
+ *                    sentinel.h (as sentinels say: sentinel_round.c, sentinel_member.h,
+ *                    sentinel_view.h, sentinel_parts.h), lua/, none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
  *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
  *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,
@@ -61,6 +62,7 @@
 #include "job/job.h"
 #include "run/descriptors.h"
 #include "store/redis.h"
+#include "store/routes.h"
 
 /* Everything about a run that outlives its set-up. */
 struct run {
@@ -72,7 +74,8 @@ struct run {
 	char mode[sizeof((struct identity *)NULL)->mode];
 	struct report report;
 	char server[1024];
-	struct password_place password;
+	struct password_place password, sentinel_password;
+	struct route *route;
 	struct redis_settings redis;
 	struct job_settings settings;
 	struct signals signals;
@@ -136,6 +139,21 @@ static int
 open_password(struct run *run, struct secret_source **source)
 {
 	return password_open(&run->password, &run->options, &run->loop, &run->signals, source);
+}
+
+/* Where the server is, if the URL does not say it. */
+static int
+open_route(struct run *run)
+{
+	struct route_settings settings = {
+	    .url = &run->options.url,
+	    .limit_ns = run->options.connect_timeout_ns,
+	    .listens = true,
+	};
+	if (password_open_sentinel(&run->sentinel_password, &run->options, &run->loop,
+		&run->signals, &settings.sentinel_secret) != 0)
+		return -1;
+	return route_open(&run->route, &run->loop, &settings);
 }
 
 static bool
@@ -238,8 +256,11 @@ run_command(struct run *run)
 	struct secret_source *secret;
 	if (open_password(run, &secret) != 0)
 		return report_system_error(run, "keep the password");
+	if (open_route(run) != 0)
+		return report_system_error(run, "set up the connection");
 	run->redis = (struct redis_settings){
 	    .url = &options->url,
+	    .route = run->route,
 	    .secret = secret,
 	    .server = run->server,
 	    .keys = &run->keys,
@@ -249,6 +270,7 @@ run_command(struct run *run)
 	    .max_waiters = options->max_waiters,
 	    .min_fence = options->min_fence,
 	    .fence_mode = options->fence_mode,
+	    .wait_replicas = options->wait_replicas,
 	    .watch = options->watch,
 	    .prepare = identify,
 	    .prepare_context = run,
@@ -259,6 +281,7 @@ run_command(struct run *run)
 	fill_in_settings(run, &terms, store);
 	int status = job_run(&run->settings);
 	redis_store_free(store);
+	route_free(run->route);
 	return status;
 }
 

@@ -143,13 +143,13 @@ teardown() { refusals_teardown; }
 	bad "-u is flock's: .*the server is named by -S" -u "$URL_TCP" job touch ran
 }
 
-@test "options that come with later versions" {
-	local option
-	for option in --wait-replicas --quarantine; do
-		bad "$option is not in this version of dlock" "$option" job touch ran
-		bad "$option is not in this version of dlock" "$option=hush" job touch ran
-		bad_line "${option#--} is not in this version of dlock" "${option#--} = hush"
-	done
+@test "options that come with later versions; --wait-replicas" {
+	bad "--quarantine is not in this version of dlock" --quarantine job touch ran
+	bad "--quarantine is not in this version of dlock" --quarantine=hush job touch ran
+	bad_line "quarantine is not in this version of dlock" "quarantine = hush"
+	bad "--wait-replicas: not a number of replicas: 'x' \\(0 to 1000, or auto\\)" --wait-replicas x job touch ran
+	bad "--wait-replicas: not a number of replicas: '-1'" --wait-replicas=-1 job touch ran
+	bad "--wait-replicas auto is for redis\\+sentinel://, .*give a number" --wait-replicas auto -S unix:///run/r job touch ran
 }
 
 @test "shared, slots and exclusive: what they do not take" {

@@ -36,8 +36,6 @@ a unix:// URL has no user	unix://:hush@run/redis.sock
 path in the server URL is too long .at most 107 bytes	unix:///aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 slashes are missing behind rediss:	rediss:/ann:hush@db1
 named by rediss:// too .schemes	valkeys://ann:hush@127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, rediss://, unix://	redis+sentinel://127.0.0.1:PORT/main
-not in this version of dlock .schemes: redis://, rediss://, unix://	rediss+sentinel://:hush@127.0.0.1:PORT/main
 not in this version of dlock .schemes: redis://, rediss://, unix://	redis+cluster://127.0.0.1:PORT
 not in this version of dlock .schemes: redis://, rediss://, unix://	rediss+cluster://127.0.0.1:PORT
 not in this version of dlock .schemes: redis://, rediss://, unix://	postgres://ann:hush@127.0.0.1:PORT/app
@@ -55,6 +53,9 @@ no closing . after the IPv6 address	redis://[::1
 only :port may follow	redis://[::1]PORT
 in brackets: redis://.::1.:6379	redis://::1
 in brackets	redis://fe80::1:6379
+no service in the server URL: .*redis.sentinel://host1,host2,host3/service	redis+sentinel://127.0.0.1:PORT
+no service	rediss+sentinel://:hush@127.0.0.1:PORT,127.0.0.1:PORT/
+more than 16 hosts	redis+sentinel://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/main
 more than one host .*redis.sentinel:// for sentinels, redis.cluster:// for a cluster	redis://127.0.0.1:PORT,127.0.0.1:PORT
 bad host .*redis://localhost:6379	redis://ann:hush@db1#hush
 bad host	redis://<host>

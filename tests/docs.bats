@@ -71,7 +71,7 @@ man_options() {
 
 @test "options of later versions are neither in --help nor in the man page, and are usage errors" {
 	local option
-	for option in --wait-replicas --quarantine; do
+	for option in --quarantine; do
 		run "$DLOCK" "$option" 1 true
 		assert_failure 64
 		run grep -cE -- "Fl ${option#-}" "$MAN"

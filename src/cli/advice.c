@@ -48,7 +48,6 @@ static const struct {
 	char letter;
 	const char *name;
 } later[] = {
-    {0, "wait-replicas"},
     {0, "quarantine"},
 };
 

@@ -12,6 +12,7 @@
 #include "cli/options_parts.h"
 #include "cli/password.h"
 #include "exits.h"
+#include "store/redis.h"
 
 void
 options_set_defaults(struct options *options)
@@ -146,6 +147,27 @@ settle_the_rest(struct options *options)
 		options->connect_timeout_ns = lease_default_connect_limit(options->ttl_ns);
 }
 
+/* How many replicas are alive only sentinels say. */
+static bool
+settle_replicas(struct options *options, bool *is_configured, struct problem *problem)
+{
+	bool given = options_source(options, "wait-replicas") != SOURCE_DEFAULT;
+	bool has_sentinels = options->url.scheme == URL_SENTINEL;
+	if (!given)
+		options->wait_replicas = has_sentinels ? WAIT_REPLICAS_AUTO : 0;
+	if (has_sentinels || options->wait_replicas != WAIT_REPLICAS_AUTO)
+		return true;
+	/* In a config file for the servers that have sentinels. */
+	if (options_source(options, "wait-replicas") < options_source(options, "server")) {
+		options->wait_replicas = 0;
+		return true;
+	}
+	*is_configured = options_are_configured(options, "wait-replicas", "wait-replicas");
+	problem_set(problem,
+	    "--wait-replicas auto is for redis+sentinel://, where somebody knows how many there are: give a number");
+	return false;
+}
+
 /* --held [NAME]: of all settings it needs those that make a key of NAME, and looks at no others. */
 static enum options_result
 parse_held(struct options *options, struct problem *problem)
@@ -196,7 +218,7 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 	if (!password_check_line(options, problem))
 		return OPTIONS_USAGE_ERROR;
 	if (!environment_parse(options, problem) || !config_file_parse(options, problem) ||
-	    !password_choose(options, problem))
+	    !password_choose(options, problem) || !password_check_sentinel(options, problem))
 		return OPTIONS_CONFIG_ERROR;
 	if (!options->has_server) {
 		problem_set(problem,
@@ -206,7 +228,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 	}
 	settle_the_rest(options);
 	bool is_configured = false;
-	if (!tls_settle(options, &is_configured, problem))
+	if (!tls_settle(options, &is_configured, problem) ||
+	    !settle_replicas(options, &is_configured, problem))
 		return is_configured ? OPTIONS_CONFIG_ERROR : OPTIONS_USAGE_ERROR;
 	return result_of(options->action);
 }

@@ -66,8 +66,9 @@ struct options {
 	int64_t wait_ns; /* 0: do not wait; WAIT_FOR_EVER */
 	int conflict_status;
 	enum lock_mode mode;
-	int slots;           /* MODE_SLOTS: how many; else 0 */
-	int64_t max_waiters; /* -1: no limit */
+	int slots;             /* MODE_SLOTS: how many; else 0 */
+	int64_t max_waiters;   /* -1: no limit */
+	int64_t wait_replicas; /* or WAIT_REPLICAS_AUTO */
 	bool watch;
 	bool reentrant;
 	int64_t ttl_ns;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char own_variable[] = "DLOCK_PASSWORD";
+static const char sentinel_variable[] = "DLOCK_SENTINEL_PASSWORD";
 static const char *const variables[] = {own_variable, "REDISCLI_AUTH"};
 
 /* What the source says of itself: how many places, and the last of them. */
@@ -85,10 +86,19 @@ password_choose(struct options *options, struct problem *problem)
 	return *from != PASSWORD_NONE || find_one(options, SOURCE_FILE, from, problem);
 }
 
+static void
+wipe_variable(const char *name)
+{
+	char *value = getenv(name);
+	if (value == NULL)
+		return;
+	explicit_bzero(value, strlen(value));
+	unsetenv(name);
+}
+
 int
 password_keep(struct options *options, struct kept_secret *kept)
 {
-	char *own = getenv(own_variable);
 	int status = 0;
 	if (options->password_from == PASSWORD_IN_URL)
 		status = secret_keep(kept, options->url.password, NULL);
@@ -96,10 +106,7 @@ password_keep(struct options *options, struct kept_secret *kept)
 		status = secret_keep(kept, getenv(options->password_variable),
 		    options->password_variable);
 	explicit_bzero(options->url.password, sizeof options->url.password);
-	if (own != NULL) {
-		explicit_bzero(own, strlen(own));
-		unsetenv(own_variable);
-	}
+	wipe_variable(own_variable);
 	return status;
 }
 
@@ -125,4 +132,41 @@ password_open(struct password_place *place, struct options *options, struct loop
 	*source = &place->asked.source;
 	return password_init(&place->asked, loop, signals, in_file ? options->password_file : NULL,
 	    in_file ? NULL : options->password_command);
+}
+
+bool
+password_check_sentinel(const struct options *options, struct problem *problem)
+{
+	const char *value = getenv(sentinel_variable);
+	bool given =
+	    options->url.has_sentinel_password || options->url.sentinel_password_file[0] != '\0';
+	if (given || value == NULL || strlen(value) <= SECRET_MAX)
+		return true;
+	problem_set(problem, "%s in the environment: longer than %d bytes", sentinel_variable,
+	    SECRET_MAX);
+	return false;
+}
+
+int
+password_open_sentinel(struct password_place *place, struct options *options, struct loop *loop,
+    struct signals *signals, struct secret_source **source)
+{
+	struct url *url = &options->url;
+	const char *value = getenv(sentinel_variable);
+	int status = 0;
+	*source = NULL;
+	if (url->scheme == URL_SENTINEL && url->sentinel_password_file[0] != '\0') {
+		*source = &place->asked.source;
+		status =
+		    password_init(&place->asked, loop, signals, url->sentinel_password_file, NULL);
+	} else if (url->scheme == URL_SENTINEL && url->has_sentinel_password) {
+		*source = &place->kept.source;
+		status = secret_keep(&place->kept, url->sentinel_password, NULL);
+	} else if (url->scheme == URL_SENTINEL && value != NULL && value[0] != '\0') {
+		*source = &place->kept.source;
+		status = secret_keep(&place->kept, value, sentinel_variable);
+	}
+	explicit_bzero(url->sentinel_password, sizeof url->sentinel_password);
+	wipe_variable(sentinel_variable);
+	return status;
 }

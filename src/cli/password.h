@@ -30,6 +30,10 @@ password_choose(struct options *options, struct problem *problem);
 int
 password_keep(struct options *options, struct kept_secret *kept);
 
+/* Is DLOCK_SENTINEL_PASSWORD such that it can be used? False and a sentence. */
+bool
+password_check_sentinel(const struct options *options, struct problem *problem);
+
 /* What is behind a source: one of the two. */
 struct password_place {
 	struct kept_secret kept;
@@ -40,6 +44,13 @@ struct password_place {
  * signals. password_keep is done. 0, or -1 and errno. */
 int
 password_open(struct password_place *place, struct options *options, struct loop *loop,
+    struct signals *signals, struct secret_source **source);
+
+/* The same for the password of the sentinels: the URL's own, or the file that it names, else
+ * DLOCK_SENTINEL_PASSWORD, which is overwritten in any case. That of the server is never given to a
+ * sentinel. */
+int
+password_open_sentinel(struct password_place *place, struct options *options, struct loop *loop,
     struct signals *signals, struct secret_source **source);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/keys.h"
 #include "cli/complaint.h"
 #include "cli/password.h"
+#include "store/routes.h"
 #include "view/view.h"
 
 #define REPORT_ANSWER_LIMIT (2 * NS_PER_S)
@@ -53,7 +54,8 @@ int
 reports_run(struct options *options, enum options_result what, struct loop *loop,
     struct signals *signals)
 {
-	static struct password_place password;
+	static struct password_place password, sentinel_password;
+	struct route *route;
 	struct problem problem;
 	struct secret_source *secret;
 	char server[1024];
@@ -71,10 +73,19 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 		return complaint_of_system("make a timer");
 	if (password_open(&password, options, loop, signals, &secret) != 0)
 		return complaint_of_system("keep the password");
+	struct route_settings way = {
+	    .url = &options->url,
+	    .limit_ns = options->connect_timeout_ns,
+	};
+	if (password_open_sentinel(&sentinel_password, options, loop, signals,
+		&way.sentinel_secret) != 0 ||
+	    route_open(&route, loop, &way) != 0)
+		return complaint_of_system("set up the connection");
 	const struct view_settings settings = {
 	    .loop = loop,
 	    .signals = signals,
 	    .url = &options->url,
+	    .route = route,
 	    .secret = secret,
 	    .server = server,
 	    .prefix = options->prefix,

@@ -7,19 +7,21 @@
 #include "base/keys.h"
 #include "base/values.h"
 #include "cli/setters.h"
+#include "store/redis.h"
+
+#define REPLICAS_MOST 1000
 
 bool
 server_is_offered(const struct url *url, struct problem *problem)
 {
 	const char *scheme = NULL;
-	if (url->scheme == URL_SENTINEL)
-		scheme = url->tls.on ? "rediss+sentinel" : "redis+sentinel";
-	else if (url->scheme == URL_CLUSTER)
+	if (url->scheme == URL_CLUSTER)
 		scheme = url->tls.on ? "rediss+cluster" : "redis+cluster";
 	if (scheme == NULL)
 		return true;
 	problem_set(problem,
-	    "%s:// is not in this version of dlock (schemes: redis://, rediss://, unix://)",
+	    "%s:// is not in this version of dlock (schemes: redis://, rediss://, unix://, "
+	    "redis+sentinel://, rediss+sentinel://)",
 	    scheme);
 	return false;
 }
@@ -77,6 +79,21 @@ set_password_command(struct options *options, const char *value, struct problem 
 	}
 	options->password_command = value;
 	return true;
+}
+
+bool
+set_wait_replicas(struct options *options, const char *value, struct problem *problem)
+{
+	struct problem unused;
+	if (strcmp(value, "auto") == 0) {
+		options->wait_replicas = WAIT_REPLICAS_AUTO;
+		return true;
+	}
+	if (value_parse_count(value, 0, REPLICAS_MOST, &options->wait_replicas, &unused))
+		return true;
+	problem_set(problem, "not a number of replicas: '%.40s' (0 to %d, or auto)", value,
+	    REPLICAS_MOST);
+	return false;
 }
 
 bool

@@ -67,6 +67,8 @@ set_password_file(struct options *options, const char *value, struct problem *pr
 bool
 set_password_command(struct options *options, const char *value, struct problem *problem);
 bool
+set_wait_replicas(struct options *options, const char *value, struct problem *problem);
+bool
 set_connect_timeout(struct options *options, const char *value, struct problem *problem);
 bool
 set_config(struct options *options, const char *value, struct problem *problem);

@@ -34,7 +34,8 @@ static const struct option_row table[] = {
 	"no server answers: fail with 69 (default), exit 0, or run without a lock",
 	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
-	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS) or unix:///path[?db=N]",
+	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path[?db=N] or "
+	"redis+sentinel://host,host/service[/db]",
 	set_server, OPTION_OF_REPORTS},
     {0, {"tls"}, NULL, {0}, "speak TLS, also with redis://", set_tls, OPTION_OF_REPORTS},
     {0, {"cacert"}, "FILE", {0}, "CAs to trust, in place of the system's", set_cacert,
@@ -56,6 +57,8 @@ static const struct option_row table[] = {
 	OPTION_NAMES_LOCK | OPTION_OF_REPORTS},
     {0, {"fence"}, "clock|counter", {0}, "how fencing numbers are made (clock)", set_fence, 0},
     {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence, 0},
+    {0, {"wait-replicas"}, "N|auto", {0},
+	"it counts when N replicas have it (auto with Sentinel, else 0)", set_wait_replicas, 0},
     {0, {"connect-timeout"}, "DUR", {0}, "look-up, connect, TLS and login together (5s or TTL/3)",
 	set_connect_timeout, OPTION_OF_REPORTS},
     {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",

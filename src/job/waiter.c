@@ -130,6 +130,7 @@ explain_failure(struct job *job)
 		verdict_set(job, REPORT_DENIED, problem);
 		return EXIT_DENIED;
 	case OUTCOME_REFUSED:
+	case OUTCOME_UNCONFIRMED:
 		verdict_set(job, REPORT_REFUSED, problem);
 		break;
 	case OUTCOME_OK:

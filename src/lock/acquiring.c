@@ -106,7 +106,11 @@ lock_end_try(struct lock *lock, struct instant now)
 		problem_set(&lock->problem, "no answer in time");
 	/* A first contact that failed before the acquire was sent has ended earlier. */
 	lock->in_doubt = lock->in_doubt || !lock->contacted;
-	leave(lock, conflict ? OUTCOME_HELD : OUTCOME_UNREACHABLE, limit_ns, now);
+	leave(lock,
+	    conflict                ? OUTCOME_HELD
+		: lock->unconfirmed ? OUTCOME_REFUSED
+				    : OUTCOME_UNREACHABLE,
+	    limit_ns, now);
 }
 
 void
@@ -148,6 +152,7 @@ lock_on_undo_answer(struct lock *lock, const struct store_answer *answer)
 		return;
 	case OUTCOME_UNREACHABLE:
 	case OUTCOME_REFUSED:
+	case OUTCOME_UNCONFIRMED:
 	case OUTCOME_UNKNOWN:
 		break;
 	}
@@ -201,8 +206,15 @@ static void
 retry_acquire(struct lock *lock, const struct store_answer *answer)
 {
 	struct instant now = answer->received_at;
+	bool unconfirmed = answer->outcome == OUTCOME_UNCONFIRMED;
 	bool refused = answer->outcome == OUTCOME_REFUSED || answer->outcome == OUTCOME_DENIED;
 	lock_count_failure(lock, answer);
+	if (unconfirmed) {
+		/* Ours at that server, and yet not had: to be asked for again, or to be undone. */
+		lock->contacted = true;
+		lock->in_doubt = true;
+		lock->woken = false;
+	}
 	if (may_pass(lock, answer))
 		lock->contacted = true; /* it is there: what comes now is no first contact */
 	if (answer->outcome == OUTCOME_UNKNOWN) {
@@ -213,7 +225,8 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	}
 	if (answer->outcome == OUTCOME_DENIED || answer->for_good ||
 	    (!lock->contacted && !lock->in_doubt) || (!lock->contacted && refused)) {
-		leave(lock, answer->outcome, leave_limit(lock), now);
+		leave(lock, unconfirmed ? OUTCOME_REFUSED : answer->outcome, leave_limit(lock),
+		    now);
 		return;
 	}
 	/* Without -w, a server that was there is given time to come back; with it, until its end.
@@ -229,8 +242,11 @@ retry_acquire(struct lock *lock, const struct store_answer *answer)
 	if (lock->settings.wait_ns != WAIT_FOR_EVER && next.ns > last.ns && now.ns < last.ns)
 		next = last;
 	if (next.ns >= end.ns) {
-		leave(lock, refused ? answer->outcome : OUTCOME_UNREACHABLE, leave_limit(lock),
-		    now);
+		leave(lock,
+		    unconfirmed   ? OUTCOME_REFUSED
+			: refused ? answer->outcome
+				  : OUTCOME_UNREACHABLE,
+		    leave_limit(lock), now);
 		return;
 	}
 	lock->due = next;
@@ -259,6 +275,7 @@ lock_on_acquire_answer(struct lock *lock, const struct store_answer *answer)
 	case OUTCOME_UNREACHABLE:
 	case OUTCOME_REFUSED:
 	case OUTCOME_DENIED:
+	case OUTCOME_UNCONFIRMED:
 	case OUTCOME_UNKNOWN:
 		retry_acquire(lock, answer);
 		break;

@@ -116,6 +116,7 @@ lock_count_failure(struct lock *lock, const struct store_answer *answer)
 {
 	if (lock->failures++ == 0)
 		lock->trouble_since = answer->received_at;
+	lock->unconfirmed = answer->outcome == OUTCOME_UNCONFIRMED;
 	lock->problem = answer->problem;
 }
 
@@ -123,6 +124,7 @@ void
 lock_end_trouble(struct lock *lock)
 {
 	lock->failures = 0;
+	lock->unconfirmed = false;
 	lock->trouble_since = INSTANT_NEVER;
 	lock->problem = (struct problem){.text = ""};
 }

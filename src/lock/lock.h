@@ -96,6 +96,7 @@ struct lock {
 
 	bool contacted;             /* the server has answered once */
 	bool in_doubt;              /* an acquire may have been executed unseen */
+	bool unconfirmed;           /* the last failure: too few replicas have it */
 	struct instant ghost_until; /* until then a lost acquire may still arrive and be granted */
 	struct instant trouble_since; /* the first failure of the present row of them */
 	unsigned int failures;        /* in that row */

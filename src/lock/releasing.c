@@ -83,6 +83,7 @@ lock_on_release_answer(struct lock *lock, const struct store_answer *answer)
 	case OUTCOME_UNREACHABLE:
 	case OUTCOME_REFUSED:
 	case OUTCOME_DENIED:
+	case OUTCOME_UNCONFIRMED:
 		break;
 	}
 	lock_count_failure(lock, answer);

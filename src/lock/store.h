@@ -29,6 +29,7 @@ enum outcome {
 			      * password could not be had (problem.is_setting), and nothing was sent */
 	OUTCOME_DENIED,      /* the server refuses the user */
 	OUTCOME_UNKNOWN,     /* sent, and no usable answer: it may have been executed or not */
+	OUTCOME_UNCONFIRMED, /* acquire, renew: done there, but too few replicas have it */
 };
 
 enum store_verb {

@@ -128,11 +128,17 @@ use_unix_socket(struct link *link)
 	link->addresses.count = 1;
 }
 
+bool
+link_leads_to(const struct link *link, const struct url_place *place)
+{
+	return link->place.port == place->port && strcmp(link->place.host, place->host) == 0;
+}
+
 void
 link_aim(struct link *link, const struct url_place *place)
 {
 	/* Addresses of another name are none to fall back to. */
-	if (link->place.port != place->port || strcmp(link->place.host, place->host) != 0)
+	if (!link_leads_to(link, place))
 		link->last_good.count = 0;
 	link->place = *place;
 }

@@ -111,6 +111,10 @@ link_open(struct link *link, struct instant deadline, bool fall_back);
 void
 link_aim(struct link *link, const struct url_place *place);
 
+/* Is that where it was aimed at last? */
+bool
+link_leads_to(const struct link *link, const struct url_place *place);
+
 /* The server at the address of an open link is of no use, at least for now: where the name has
  * others they are tried before it from the next link_open on. */
 void

@@ -83,11 +83,23 @@ spawn_look_up(const char *name, char *path, size_t size, struct problem *problem
 	return refuse(name, found_but, problem);
 }
 
+/* COMMAND is not to see how dlock logs in. */
+static bool
+is_secret(const char *entry, size_t length)
+{
+	static const char *const names[] = {"DLOCK_PASSWORD", "DLOCK_SENTINEL_PASSWORD"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strlen(names[i]) == length && strncmp(entry, names[i], length) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_replaced(const char *entry, const struct spawn_variable *variables, size_t count)
 {
 	size_t length = strcspn(entry, "=");
-	if (length == strlen("DLOCK_PASSWORD") && strncmp(entry, "DLOCK_PASSWORD", length) == 0)
+	if (is_secret(entry, length))
 		return true;
 	for (size_t i = 0; i < count; i++) {
 		if (strlen(variables[i].name) == length &&

@@ -30,7 +30,8 @@ struct spawn_variable {
 	const char *value; /* NULL: not to be there */
 };
 
-/* The environment for COMMAND: `environment` less DLOCK_PASSWORD, plus the variables given, which
+/* The environment for COMMAND: `environment` less DLOCK_PASSWORD and
+ * DLOCK_SENTINEL_PASSWORD, plus the variables given, which
  * replace older ones. It borrows the strings of `environment`. NULL: no memory. Never freed: the
  * process ends with COMMAND. */
 char **

@@ -23,6 +23,7 @@ enum step {
 	STEP_REQUEST,   /* QUEUED */
 	STEP_EXEC,
 	STEP_PLAIN, /* the answer itself */
+	STEP_WAIT,
 };
 
 void
@@ -94,13 +95,30 @@ append_tracking(struct line *line)
 	append_words(line, STEP_NICE, "EXISTS", line->key);
 }
 
-void
-line_begin(struct line *line, bool join, bool track)
+static void
+leave_channel(struct line *line)
 {
 	if (line->listens || line->subscribed)
 		append_words(line, STEP_UNSUBSCRIBE, "UNSUBSCRIBE", line->channel);
 	line->listens = false;
 	line->follows = false;
+}
+
+void
+line_wait(struct line *line, int64_t replicas, int64_t timeout_ms)
+{
+	char count[24], timeout[24];
+	const char *argv[] = {"WAIT", count, timeout};
+	snprintf(count, sizeof count, "%" PRId64, replicas);
+	snprintf(timeout, sizeof timeout, "%" PRId64, timeout_ms);
+	leave_channel(line);
+	append(line, STEP_WAIT, 3, argv);
+}
+
+void
+line_begin(struct line *line, bool join, bool track)
+{
+	leave_channel(line);
 	if (!join || line->no_push)
 		return;
 	if (line->client_id == 0 && !line->no_tracking)
@@ -382,6 +400,9 @@ read_step(struct line *line, enum step step, const struct reply *reply, const st
 		return read_exec(line, reply, answer);
 	case STEP_PLAIN:
 		return end_request(line, reply, answer);
+	case STEP_WAIT:
+		*answer = reply;
+		return LINE_WAITED;
 	}
 	return LINE_UNASKED;
 }

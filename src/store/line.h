@@ -40,6 +40,7 @@ enum line_event {
 	LINE_GRANTED, /* a message: the lock is ours */
 	LINE_HEAD,    /* a message: we are first in line */
 	LINE_CHANGED, /* the key has been written to, or is gone */
+	LINE_WAITED,  /* *answer is that to line_wait */
 	LINE_UNASKED, /* an answer to nothing that was asked */
 };
 
@@ -94,6 +95,11 @@ void
 line_begin(struct line *line, bool join, bool track);
 void
 line_end(struct line *line, bool join);
+
+/* Appends a WAIT for so many replicas to have what this connection has written. Behind a request
+ * that has joined the line, once that is answered: it leaves the channel. */
+void
+line_wait(struct line *line, int64_t replicas, int64_t timeout_ms);
 
 /* What it is that the server says. LINE_ANSWER: *answer is it. LINE_HEAD: *left_ms is when the key
  * expires, -1: never. */

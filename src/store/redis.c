@@ -21,6 +21,10 @@ redis_report(struct redis_store *redis, struct store_answer *answer)
 	loop_stop_timer(redis->loop, &redis->deadline);
 	answer->sent_at = redis->sent_at;
 	answer->received_at = clock_now();
+	/* A fork may follow. */
+	if (redis->settings->route != NULL && redis->request.verb == STORE_ACQUIRE &&
+	    answer->outcome == OUTCOME_OK)
+		route_rest(redis->settings->route);
 	const struct store_request request = redis->request;
 	redis->store.events->answered(redis->store.context, answer);
 	redis_watch_answered(redis->watch, &request, answer);
@@ -43,6 +47,9 @@ redis_drop_connection(struct redis_store *redis)
 	/* It goes on telling when the server moves. */
 	if (redis->phase == PHASE_FINDING)
 		route_cancel(redis->settings->route, &redis->asker);
+	redis_stop_awaiting(redis);
+	redis->waits_sent = false;
+	redis->waits_to_skip = 0;
 	redis->phase = PHASE_CLOSED;
 	redis->outdated = false;
 	redis->skip = 0;
@@ -62,125 +69,6 @@ redis_break_off(struct redis_store *redis, enum outcome before_sending, const st
 		redis->store.events->disturbed(redis->store.context, clock_now());
 }
 
-/* -- where the server is ---------------------------------------------------------------------- */
-
-static void
-connect_to_server(struct redis_store *redis)
-{
-	redis->phase = PHASE_CONNECTING;
-	link_open(&redis->link, redis->connect_until, true);
-}
-
-static void
-look_for_server(struct redis_store *redis)
-{
-	if (redis->settings->route == NULL) {
-		connect_to_server(redis);
-		return;
-	}
-	redis->phase = PHASE_FINDING;
-	route_find(redis->settings->route, &redis->asker);
-}
-
-static void
-begin_to_connect(struct redis_store *redis)
-{
-	redis->connect_until = instant_plus(clock_now(), redis->request.connect_limit_ns);
-	redis->detour.text[0] = '\0';
-	redis->sent_at = clock_now();
-	loop_set_timer(redis->loop, &redis->deadline, redis->connect_until);
-	look_for_server(redis);
-}
-
-static void
-on_found(void *context, const struct url_place *place)
-{
-	struct redis_store *redis = context;
-	link_aim(&redis->link, place);
-	connect_to_server(redis);
-}
-
-static void
-on_not_found(void *context, enum outcome outcome, const struct problem *why)
-{
-	redis_break_off(context, outcome, why);
-}
-
-/* The place that was found is of no use: others get to know. */
-static void
-note_detour(struct redis_store *redis, const struct problem *why)
-{
-	if (redis->settings->route != NULL)
-		route_fail(redis->settings->route, why);
-}
-
-/* No connection, or no login, at the place that was found: is there another way? Who refuses the
- * user, or has no password to give, is told so at once. */
-static bool
-make_detour(struct redis_store *redis, enum outcome outcome, const struct problem *why)
-{
-	bool before_sending = redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN;
-	if (redis->settings->route == NULL || !redis->pending || !before_sending ||
-	    outcome == OUTCOME_DENIED || why->is_setting || why->is_system)
-		return false;
-	struct problem detour = *why; /* it may be the link's own */
-	note_detour(redis, &detour);
-	redis_drop_connection(redis);
-	redis->detour = detour;
-	redis->detour_outcome = outcome;
-	look_for_server(redis);
-	return true;
-}
-
-static void
-explain_search(const struct redis_store *redis, enum outcome *outcome, struct problem *why)
-{
-	if (redis->detour.text[0] == '\0') {
-		route_explain_delay(redis->settings->route, why);
-		return;
-	}
-	char place[URL_PLACE_TEXT];
-	url_print_place(&redis->link.place, place, sizeof place);
-	*outcome = redis->detour_outcome;
-	*why = redis->detour;
-	problem_set(why, "%.128s: %.300s", place, redis->detour.text);
-}
-
-void
-redis_follow(struct redis_store *redis)
-{
-	redis_drop_connection(redis);
-	begin_to_connect(redis);
-}
-
-static void
-on_moved(void *context, struct instant now)
-{
-	struct redis_store *redis = context;
-	struct problem why;
-	switch (redis->phase) {
-	case PHASE_CLOSED:
-	case PHASE_FINDING:
-		break;
-	case PHASE_CONNECTING:
-	case PHASE_LOGIN:
-		redis_drop_connection(redis);
-		look_for_server(redis);
-		break;
-	case PHASE_IDLE:
-		redis_drop_connection(redis);
-		if (!redis->pending)
-			redis->store.events->disturbed(redis->store.context, now);
-		else
-			look_for_server(redis);
-		break;
-	case PHASE_ASKED:
-		problem_set(&why, "the server is another one now");
-		redis_break_off(redis, OUTCOME_UNKNOWN, &why);
-		break;
-	}
-}
-
 /* -- time ------------------------------------------------------------------------------------- */
 
 static void
@@ -197,16 +85,16 @@ on_deadline(void *context, struct instant now)
 		report_failure(redis, OUTCOME_UNREACHABLE, &redis->refusal);
 		return;
 	case PHASE_FINDING:
-		explain_search(redis, &outcome, &why);
+		redis_explain_search(redis, &outcome, &why);
 		break;
 	case PHASE_CONNECTING:
 		link_explain_delay(&redis->link, &why);
 		outcome = redis_login_judge(&redis->login, &why);
-		note_detour(redis, &why);
+		redis_note_detour(redis, &why);
 		break;
 	case PHASE_LOGIN:
 		outcome = redis_login_explain_delay(&redis->login, &why);
-		note_detour(redis, &why);
+		redis_note_detour(redis, &why);
 		break;
 	case PHASE_CLOSED:
 		why = redis->refusal;
@@ -260,7 +148,7 @@ on_logged_in(void *context, int64_t server_us)
 static void
 on_login_failed(void *context, enum outcome outcome, const struct problem *why)
 {
-	if (!make_detour(context, outcome, why))
+	if (!redis_make_detour(context, outcome, why))
 		redis_break_off(context, outcome, why);
 }
 
@@ -285,7 +173,7 @@ on_failed(void *context, const struct problem *failure)
 	else if (redis->phase == PHASE_LOGIN)
 		outcome = redis_login_explain_failure(&redis->login, failure, &why);
 	line_note_end(&redis->line, &why);
-	if (!make_detour(redis, outcome, &why))
+	if (!redis_make_detour(redis, outcome, &why))
 		redis_break_off(redis, outcome, &why);
 }
 
@@ -315,6 +203,10 @@ static void
 redis_start(struct store *store, const struct store_request *request)
 {
 	struct redis_store *redis = from_store(store);
+	/* A server that waits for replicas would keep a request waiting, and forget it when we
+	 * leave. */
+	if (redis->awaits && !redis_stop_awaiting(redis))
+		redis_drop_connection(redis);
 	bool under_way = redis->pending && redis->phase == PHASE_ASKED;
 
 	redis_watch_asked(redis->watch, request);
@@ -334,7 +226,7 @@ redis_start(struct store *store, const struct store_request *request)
 		redis->skip++;
 	switch (redis->phase) {
 	case PHASE_CLOSED:
-		begin_to_connect(redis);
+		redis_begin_to_connect(redis);
 		break;
 	case PHASE_FINDING:
 	case PHASE_CONNECTING:
@@ -355,6 +247,8 @@ redis_close(struct store *store)
 	redis->pending = false;
 	redis_watch_close(redis->watch);
 	redis_drop_connection(redis);
+	if (redis->settings->route != NULL)
+		route_close(redis->settings->route);
 }
 
 static void
@@ -397,12 +291,8 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	redis->store.helpers[2] = redis_watch_helper(redis->watch);
 	for (size_t i = 0; settings->route != NULL && i < ROUTE_MAX_HELPERS; i++)
 		redis->store.helpers[3 + i] = settings->route->helpers[i];
-	redis->asker = (struct route_asker){
-	    .found = on_found,
-	    .failed = on_not_found,
-	    .moved = on_moved,
-	    .context = redis,
-	};
+	redis_set_up_way(redis);
+	redis_set_up_replicas(redis);
 	redis->loop = loop;
 	redis->settings = settings;
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};

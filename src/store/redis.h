@@ -21,6 +21,9 @@
 #include "net/url.h"
 #include "store/route.h"
 
+/* As many as a route says; 0 without one. */
+#define WAIT_REPLICAS_AUTO (-1)
+
 /* What every request of one run has in common. The pointers are borrowed and outlive the store. */
 struct redis_settings {
 	const struct url *url;        /* its password is not looked at: */
@@ -34,6 +37,7 @@ struct redis_settings {
 	int64_t max_waiters; /* -1: no limit */
 	int64_t min_fence;
 	enum fence_mode fence_mode;
+	int64_t wait_replicas; /* how many must have what counts; or WAIT_REPLICAS_AUTO */
 	bool watch; /* have a loss told (disturbed) by a second connection: store/redis_watch.h */
 	/* Called at each login, before its answer is had, NULL for nothing: what only the requests
 	 * need can be made while the answer is on its way. */

@@ -52,12 +52,18 @@ redis_send(struct redis_store *redis)
 	redis->sent_at = now;
 	loop_set_timer(redis->loop, &redis->deadline,
 	    instant_plus(now, redis->request.answer_limit_ns));
+	if (redis->waits_sent)
+		redis->waits_to_skip++;
+	redis->waits_sent = false;
 	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait &&
 	    !redis_request_is_short(redis->settings, &redis->request);
 	line_begin(&redis->line, join, redis->request.follow);
 	redis->by_hash = redis_request_append(&redis->link, redis->settings, &redis->request,
 	    redis->no_hash ? 0 : redis->login.known, not_after_us(redis));
 	line_end(&redis->line, join);
+	/* Behind an acquire it would keep a release waiting that is to undo it. */
+	if (redis->request.verb != STORE_ACQUIRE)
+		redis_append_wait(redis);
 	if (!link_flush(&redis->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);
@@ -162,6 +168,10 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 		redis_send(redis);
 		return;
 	}
+	if (answer.outcome == OUTCOME_OK && redis_wants_replicas(redis, redis->request.verb)) {
+		redis_await_replicas(redis, &answer);
+		return;
+	}
 	if (!complete)
 		problem_set(&answer.problem, "the server's clock is not steady");
 	else if (answer.outcome == OUTCOME_UNKNOWN || last)
@@ -214,6 +224,9 @@ redis_take_reply(struct redis_store *redis, const struct reply *reply)
 		break;
 	case LINE_CHANGED:
 		on_message(redis, WAKE_CHANGED, -1);
+		break;
+	case LINE_WAITED:
+		redis_take_wait(redis, answer);
 		break;
 	case LINE_UNASKED:
 		problem_set(&why, UNASKED);

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* What the two files of store/redis.h share: redis.c, the life of the connection, and
- * redis_exchange.c, what is asked on it and answered. */
+/* What the files of store/redis.h share: redis.c, the life of the connection, redis_way.c, where it
+ * leads, redis_exchange.c, what is asked on it and answered, and redis_replicas.c, who else has
+ * that. */
 #ifndef DLOCK_STORE_REDIS_PARTS_H
 #define DLOCK_STORE_REDIS_PARTS_H
 
@@ -49,6 +50,14 @@ struct redis_store {
 	unsigned int late; /* LATE answers to this request */
 	bool by_hash;      /* the last request named its script by hash */
 	bool no_hash;      /* that has failed once: scripts go as text from now on */
+	/* Replicas. */
+	bool awaits;                /* the server has done it, and: */
+	struct store_answer done;   /* is what is reported when they have it */
+	bool waits_sent;            /* the WAIT of this request has been sent, and not answered */
+	unsigned int waits_to_skip; /* answers to those of others */
+	int64_t acknowledged;       /* what it has answered */
+	bool is_checked;            /* the route has been asked again */
+	struct route_asker checker;
 	/* The server's clock: clock_us at clock_at. The true one is ahead of what follows from
 	 * these by the way of the answer, so a not-after errs to the early side. */
 	int64_t clock_us;
@@ -69,9 +78,58 @@ redis_drop_connection(struct redis_store *redis);
 void
 redis_break_off(struct redis_store *redis, enum outcome before_sending, const struct problem *why);
 
+/* -- redis_way.c ------------------------------------------------------------------------------ */
+
+void
+redis_set_up_way(struct redis_store *redis);
+
+/* For the request that is pending, within its time to connect. */
+void
+redis_begin_to_connect(struct redis_store *redis);
+
+/* The place that was found is of no use: others get to know. */
+void
+redis_note_detour(struct redis_store *redis, const struct problem *why);
+
+/* No connection, or no login, at the place that was found: is there another way? Who refuses the
+ * user, or has no password to give, is told so at once. */
+bool
+redis_make_detour(struct redis_store *redis, enum outcome outcome, const struct problem *why);
+
+/* Time is over before a place was found. */
+void
+redis_explain_search(const struct redis_store *redis, enum outcome *outcome, struct problem *why);
+
 /* The server has not executed the request: it goes where the route leads now. */
 void
 redis_follow(struct redis_store *redis);
+
+/* -- redis_replicas.c ------------------------------------------------------------------------- */
+
+void
+redis_set_up_replicas(struct redis_store *redis);
+
+/* Does a request of that verb count only when replicas have it? */
+bool
+redis_wants_replicas(const struct redis_store *redis, enum store_verb verb);
+
+/* Behind a renewal that is about to be flushed: its WAIT goes in the same write. */
+void
+redis_append_wait(struct redis_store *redis);
+
+/* The server has done what was asked: `answer` is what is to be reported when replicas have it,
+ * too.
+ */
+void
+redis_await_replicas(struct redis_store *redis, const struct store_answer *answer);
+
+/* The answer to WAIT. */
+void
+redis_take_wait(struct redis_store *redis, const struct reply *reply);
+
+/* Nobody waits any more for the replicas. Is the connection free for another request? */
+bool
+redis_stop_awaiting(struct redis_store *redis);
 
 /* -- redis_exchange.c ------------------------------------------------------------------------- */
 

@@ -352,9 +352,7 @@ static bool
 is_elsewhere(const struct redis_watch *watch)
 {
 	const struct route *route = watch->settings->route;
-	return route != NULL &&
-	    (watch->link.place.port != route->place.port ||
-		strcmp(watch->link.place.host, route->place.host) != 0);
+	return route != NULL && !link_leads_to(&watch->link, &route->place);
 }
 
 static void

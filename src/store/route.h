@@ -37,10 +37,13 @@ struct route_asker {
 	 * said: to be asked for anew. NULL: the asker does not want to know. */
 	void (*moved)(void *context, struct instant now);
 	void *context;
+	/* What is found was asked for then, or later; 0: it may be a moment older. */
+	struct instant not_older;
 
 	struct route_asker *next; /* the route's */
 	bool linked;              /* the route's */
 	bool finding;             /* the route's */
+	bool tells;               /* the route's */
 };
 
 /* What an error of a server says about where to go. */
@@ -59,6 +62,7 @@ struct route_operations {
 	void (*fail)(struct route *route, const struct problem *why);
 	enum route_turn (*redirect)(struct route *route, const char *error);
 	void (*explain_delay)(const struct route *route, struct problem *why);
+	void (*rest)(struct route *route);
 	void (*close)(struct route *route);
 	void (*forget)(struct route *route);
 	void (*free)(struct route *route);
@@ -72,6 +76,11 @@ struct route {
 	/* The login also asks for the server's role (HELLO 2), and one that is no master is a place
 	 * of no use. */
 	bool wants_master;
+	/* Of that place, where it can be known: how many replicas are alive, and whether another
+	 * server is being made the master; as of when. -1: not known. */
+	int64_t replicas;
+	bool is_failing_over;
+	struct instant asked_at;
 	/* Processes that the route runs for itself: 0 for none at the moment, NULL for none ever.
 	 */
 	const pid_t *helpers[ROUTE_MAX_HELPERS];
@@ -111,6 +120,14 @@ static inline void
 route_explain_delay(const struct route *route, struct problem *why)
 {
 	route->operations->explain_delay(route, why);
+}
+
+/* What is still under way, a name that is looked up for instance, is given up, and may be tried
+ * again in a second: before a fork, so that no process of it is left to the wrong parent. */
+static inline void
+route_rest(struct route *route)
+{
+	route->operations->rest(route);
 }
 
 /* Closes the route's own connections; nobody is called back. */

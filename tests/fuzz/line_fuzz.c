@@ -209,6 +209,8 @@ hear(struct run *run, const struct reply *reply)
 		FUZZ_CHECK(line->no_push);
 		FUZZ_CHECK(++run->again == 1);
 		break;
+	case LINE_WAITED: /* WAIT is not sent here */
+		abort();
 	case LINE_UNASKED:
 		reconnect(run);
 		break;

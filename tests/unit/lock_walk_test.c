@@ -123,6 +123,7 @@ note_doubt(struct walk *walk, bool answered, enum store_verb verb)
 	if (answered && verb == STORE_ACQUIRE) {
 		switch (store->answered) {
 		case OUTCOME_OK:
+		case OUTCOME_UNCONFIRMED:
 		case OUTCOME_UNKNOWN:
 			walk->in_doubt = true;
 			break;

@@ -62,7 +62,11 @@ static const struct {
     {"job -- -c x", "leave out the --"},
     {"job -- --command x", "leave out the --"},
     /* What comes with later versions is no option yet, and is not taken for another. */
-    {"--wait-replicas 1 job true", "--wait-replicas is not in this version"},
+    {"--wait-replicas x -S redis://db1 job true",
+	"not a number of replicas: 'x' (0 to 1000, or auto)"},
+    {"--wait-replicas -1 -S redis://db1 job true", "not a number of replicas: '-1'"},
+    {"--wait-replicas 1001 -S redis://db1 job true", "not a number of replicas: '1001'"},
+    {"--wait-replicas auto -S redis://db1 job true", "auto is for redis+sentinel://"},
     {"--quarantine 1 job true", "--quarantine is not in this version"},
     /* TLS. */
     {"--cacert x job true", "--cacert is for TLS, and the server URL names one in clear"},

@@ -122,9 +122,10 @@ test_environment(void)
 {
 	static char path[] = "PATH=/bin", old[] = "DLOCK_NAME=old", longer[] = "DLOCK_NAMES=kept",
 		    shorter[] = "DLOCK_NAM=kept", password[] = "DLOCK_PASSWORD=hush",
+		    sentinel[] = "DLOCK_SENTINEL_PASSWORD=hush",
 		    passwords[] = "DLOCK_PASSWORDS=kept", pass[] = "DLOCK_PASS=kept",
 		    bare[] = "DLOCK_FENCE", empty[] = "DLOCK_KEY=", tail[] = "LAST=a=b";
-	char *environment[] = {path, old, longer, shorter, password, passwords, pass, bare, empty,
+	char *environment[] = {path, old, longer, shorter, password, sentinel, passwords, pass, bare, empty,
 	    tail, old, NULL};
 	static const struct spawn_variable variables[] = {{"DLOCK_NAME", "a b=c"},
 	    {"DLOCK_KEY", "lock:a"}, {"DLOCK_FENCE", "7"}};

@@ -1,0 +1,215 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* --wait-replicas: what a server has done counts when replicas have it, too.
+ *
+ * A number N: that many. auto, with sentinels (DESIGN: after a planned failover the old master goes
+ * on granting, and for a moment some replica still follows it and says yes): an acquire needs every
+ * replica that is alive as sentinels say, as of a moment ago, so that the one which is being made
+ * the master is among them; a renewal needs them, too, or one of them and a sentinel's word of
+ * after the renewal that the master is still this one and no failover under way. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "store/redis_answer.h"
+#include "store/redis_parts.h"
+
+/* What sentinels said so long before the request still counts as of now. */
+#define RECENT (500 * NS_PER_MS)
+
+static bool
+is_auto(const struct redis_store *redis)
+{
+	return redis->settings->wait_replicas == WAIT_REPLICAS_AUTO;
+}
+
+static int64_t
+replicas_wanted(const struct redis_store *redis)
+{
+	if (!is_auto(redis))
+		return redis->settings->wait_replicas;
+	const struct route *route = redis->settings->route;
+	return route != NULL && route->replicas > 0 ? route->replicas : 0;
+}
+
+bool
+redis_wants_replicas(const struct redis_store *redis, enum store_verb verb)
+{
+	bool counts = verb == STORE_ACQUIRE || verb == STORE_RENEW || verb == STORE_TOUCH;
+	return counts && redis->settings->wait_replicas != 0;
+}
+
+/* -- the verdict ------------------------------------------------------------------------------ */
+
+static void
+end(struct redis_store *redis, const struct problem *why)
+{
+	struct store_answer answer = redis->done;
+	redis_stop_awaiting(redis);
+	redis->phase = PHASE_IDLE;
+	if (why != NULL) {
+		bool for_good = redis->done.for_good;
+		answer = (struct store_answer){.outcome = OUTCOME_UNCONFIRMED,
+		    .problem = *why,
+		    .for_good = for_good};
+		answer.problem.is_passing = true;
+		/* A master without its replicas may be none any more. */
+		redis->outdated = true;
+		redis->outdating = *why;
+	}
+	redis_report(redis, &answer);
+}
+
+static void
+tell_too_few(const struct redis_store *redis, int64_t wanted, struct problem *why)
+{
+	problem_set(why,
+	    "%" PRId64 " of %" PRId64 " replicas %s it in time, too few to count (--wait-replicas)",
+	    redis->acknowledged, wanted, redis->acknowledged == 1 ? "has" : "have");
+}
+
+/* By sentinels: true, or false and why not. */
+static bool
+is_confirmed(const struct redis_store *redis, struct problem *why)
+{
+	const struct route *route = redis->settings->route;
+	bool all = redis->acknowledged >= route->replicas;
+	bool renews = redis->request.verb != STORE_ACQUIRE;
+	if (route->is_failing_over) {
+		problem_set(why, "the sentinels are about to make another server the master");
+		return false;
+	}
+	if (all || (renews && redis->acknowledged >= 1))
+		return true;
+	tell_too_few(redis, route->replicas, why);
+	return false;
+}
+
+/* What sentinels said is new enough, or will do. */
+static bool
+is_settled(const struct redis_store *redis)
+{
+	const struct route *route = redis->settings->route;
+	bool all = redis->acknowledged >= route->replicas && !route->is_failing_over;
+	bool recent = instant_between(route->asked_at, redis->sent_at) <= RECENT;
+	if (redis->request.verb == STORE_ACQUIRE)
+		return all && recent;
+	return all && (recent || redis->acknowledged > 0);
+}
+
+static void
+judge(struct redis_store *redis)
+{
+	struct route *route = redis->settings->route;
+	struct problem why;
+	if (!is_auto(redis) || route == NULL) {
+		bool enough = redis->acknowledged >= redis->settings->wait_replicas;
+		tell_too_few(redis, redis->settings->wait_replicas, &why);
+		end(redis, enough || is_auto(redis) ? NULL : &why);
+	} else if (!redis->is_checked && !is_settled(redis)) {
+		redis->checker.not_older = redis->sent_at;
+		route_find(route, &redis->checker);
+	} else {
+		end(redis, is_confirmed(redis, &why) ? NULL : &why);
+	}
+}
+
+static void
+on_checked(void *context, const struct url_place *place)
+{
+	struct redis_store *redis = context;
+	struct problem why;
+	redis->is_checked = true;
+	if (link_leads_to(&redis->link, place)) {
+		judge(redis);
+		return;
+	}
+	problem_set(&why, "the server is another one now");
+	end(redis, &why);
+}
+
+static void
+on_unchecked(void *context, enum outcome outcome, const struct problem *why)
+{
+	(void)outcome;
+	end(context, why);
+}
+
+/* -- asking ----------------------------------------------------------------------------------- */
+
+void
+redis_set_up_replicas(struct redis_store *redis)
+{
+	redis->checker = (struct route_asker){
+	    .found = on_checked,
+	    .failed = on_unchecked,
+	    .context = redis,
+	};
+}
+
+void
+redis_append_wait(struct redis_store *redis)
+{
+	int64_t wanted = replicas_wanted(redis);
+	if (wanted == 0 || !redis_wants_replicas(redis, redis->request.verb))
+		return;
+	/* There is time for its answer, and for asking the sentinels. */
+	line_wait(&redis->line, wanted, ms_from_ns(redis->request.answer_limit_ns / 2));
+	redis->waits_sent = true;
+}
+
+void
+redis_await_replicas(struct redis_store *redis, const struct store_answer *answer)
+{
+	redis->phase = PHASE_ASKED;
+	redis->awaits = true;
+	redis->done = *answer;
+	redis->acknowledged = 0;
+	redis->is_checked = false;
+	if (redis->waits_sent)
+		return;
+	redis_append_wait(redis);
+	if (!redis->waits_sent) {
+		judge(redis);
+	} else if (!link_flush(&redis->link)) {
+		struct problem why;
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		redis_break_off(redis, OUTCOME_UNKNOWN, &why);
+	}
+}
+
+void
+redis_take_wait(struct redis_store *redis, const struct reply *reply)
+{
+	struct problem why;
+	if (redis->waits_to_skip > 0) {
+		redis->waits_to_skip--;
+		return;
+	}
+	redis->waits_sent = false;
+	if (!redis->awaits)
+		return;
+	if (reply->kind == REPLY_INTEGER) {
+		redis->acknowledged = reply->integer;
+		judge(redis);
+		return;
+	}
+	if (reply->kind == REPLY_ERROR)
+		answer_tell_error(reply->text, &why);
+	else
+		problem_set(&why, "the server's answer to WAIT makes no sense");
+	redis->done.for_good = answer_classify_error(why.text) == OUTCOME_DENIED;
+	end(redis, &why);
+}
+
+bool
+redis_stop_awaiting(struct redis_store *redis)
+{
+	if (redis->settings->route != NULL)
+		route_cancel(redis->settings->route, &redis->checker);
+	bool is_free = !redis->waits_sent;
+	if (redis->awaits && is_free)
+		redis->phase = PHASE_IDLE;
+	redis->awaits = false;
+	return is_free;
+}

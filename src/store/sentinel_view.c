@@ -1,0 +1,226 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "store/sentinel_view.h"
+
+#include <string.h>
+
+#include "base/values.h"
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+static bool
+is_text(const struct reply *reply)
+{
+	return reply->kind == REPLY_STRING && strlen(reply->text) == reply->length;
+}
+
+/* The value of a field in an array of names and values; NULL: there is none. */
+static const char *
+find_field(const struct reply *fields, const char *name)
+{
+	for (size_t i = 0; i + 1 < fields->count; i += 2) {
+		if (is_text(fields->items[i]) && strcmp(fields->items[i]->text, name) == 0)
+			return is_text(fields->items[i + 1]) ? fields->items[i + 1]->text : NULL;
+	}
+	return NULL;
+}
+
+static bool
+read_place(const char *host, const char *port, struct url_place *place)
+{
+	int64_t number;
+	struct problem ignored;
+	if (host == NULL || port == NULL || host[0] == '\0' || strlen(host) >= sizeof place->host ||
+	    !value_parse_count(port, 1, 65535, &number, &ignored))
+		return false;
+	memset(place, 0, sizeof *place);
+	memcpy(place->host, host, strlen(host));
+	place->port = (int)number;
+	return true;
+}
+
+/* Of words with commas between. */
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	size_t length = strlen(flag);
+	for (const char *at = flags; at != NULL; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, flag, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_away(const char *flags)
+{
+	return has_flag(flags, "s_down") || has_flag(flags, "o_down");
+}
+
+static int64_t
+read_count(const struct reply *fields, const char *name)
+{
+	const char *text = find_field(fields, name);
+	int64_t number = 0;
+	struct problem ignored;
+	if (text == NULL || !value_parse_count(text, 0, INT64_MAX, &number, &ignored))
+		return 0;
+	return number;
+}
+
+bool
+sentinel_read_master(const struct reply *reply, struct sentinel_view *view)
+{
+	if (reply->kind != REPLY_ARRAY ||
+	    !read_place(find_field(reply, "ip"), find_field(reply, "port"), &view->master))
+		return false;
+	const char *flags = find_field(reply, "flags");
+	view->knows = true;
+	view->is_down = flags != NULL && is_away(flags);
+	view->is_failing_over = flags != NULL && has_flag(flags, "failover_in_progress");
+	view->epoch = read_count(reply, "config-epoch");
+	view->quorum = read_count(reply, "quorum");
+	view->others = read_count(reply, "num-other-sentinels");
+	return true;
+}
+
+bool
+sentinel_read_replicas(const struct reply *reply, struct sentinel_view *view)
+{
+	if (reply->kind != REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i < reply->count; i++) {
+		const struct reply *fields = reply->items[i];
+		struct url_place place;
+		if (fields->kind != REPLY_ARRAY ||
+		    !read_place(find_field(fields, "ip"), find_field(fields, "port"), &place))
+			return false;
+		const char *flags = find_field(fields, "flags");
+		view->listed++;
+		if (flags == NULL || (!is_away(flags) && !has_flag(flags, "disconnected")))
+			view->alive++;
+		if (view->replica_count < VIEW_MAX_REPLICAS)
+			view->replicas[view->replica_count++] = place;
+	}
+	return true;
+}
+
+/* The next word of a text with single blanks between; its length, 0: no more. */
+static size_t
+next_word(const char **at)
+{
+	*at += **at == ' ';
+	return strcspn(*at, " ");
+}
+
+bool
+sentinel_read_switch(const struct reply *reply, const char *service, struct url_place *place)
+{
+	char words[2][256]; /* the new host, the new port */
+	if (reply->kind != REPLY_ARRAY || reply->count != 3 || !is_text(reply->items[0]) ||
+	    !is_text(reply->items[1]) || !is_text(reply->items[2]) ||
+	    strcmp(reply->items[0]->text, "message") != 0 ||
+	    strcmp(reply->items[1]->text, "+switch-master") != 0)
+		return false;
+	/* service oldhost oldport newhost newport */
+	const char *at = reply->items[2]->text;
+	size_t length = strlen(service);
+	if (strncmp(at, service, length) != 0 || at[length] != ' ')
+		return false;
+	at += length;
+	for (int i = 0; i < 2; i++)
+		at += next_word(&at);
+	for (int i = 0; i < 2; i++) {
+		length = next_word(&at);
+		if (length == 0 || length >= sizeof words[i])
+			return false;
+		memcpy(words[i], at, length);
+		words[i][length] = '\0';
+		at += length;
+	}
+	return *at == '\0' && read_place(words[0], words[1], place);
+}
+
+/* -- several ---------------------------------------------------------------------------------- */
+
+bool
+sentinel_same_place(const struct url_place *one, const struct url_place *other)
+{
+	return one->port == other->port && strcmp(one->host, other->host) == 0;
+}
+
+static bool
+has_heard_of(const struct sentinel_view *view, const struct url_place *place)
+{
+	bool heard = sentinel_same_place(&view->master, place);
+	for (size_t i = 0; i < view->replica_count && !heard; i++)
+		heard = sentinel_same_place(&view->replicas[i], place);
+	return heard;
+}
+
+/* Adds what a view says of its master to the choice, or what it knows of another one's. */
+static void
+count_view(struct sentinel_choice *choice, const struct sentinel_view *view)
+{
+	choice->support += has_heard_of(view, &choice->master);
+	if (!sentinel_same_place(&view->master, &choice->master))
+		return;
+	/* Whoever has an older epoch knows older replicas. */
+	if (choice->votes == 0 || view->epoch > choice->epoch) {
+		choice->epoch = view->epoch;
+		choice->alive = view->alive;
+	} else if (view->epoch == choice->epoch && view->alive > choice->alive) {
+		choice->alive = view->alive;
+	}
+	choice->is_failing_over = choice->is_failing_over || view->is_failing_over;
+	choice->votes++;
+}
+
+/* Does the first come before the other? */
+static bool
+is_better(const struct sentinel_choice *one, const struct sentinel_choice *other, size_t answers)
+{
+	bool known = 2 * one->support > answers, other_known = 2 * other->support > answers;
+	if (known != other_known)
+		return known;
+	if (one->epoch != other->epoch)
+		return one->epoch > other->epoch;
+	return one->votes > other->votes;
+}
+
+static void
+sort(struct sentinel_choice *choices, size_t count, size_t answers)
+{
+	for (size_t i = 1; i < count; i++) {
+		for (size_t k = i; k > 0 && is_better(&choices[k], &choices[k - 1], answers); k--) {
+			struct sentinel_choice swapped = choices[k];
+			choices[k] = choices[k - 1];
+			choices[k - 1] = swapped;
+		}
+	}
+}
+
+size_t
+sentinel_choose(const struct sentinel_view *const *views, size_t count,
+    struct sentinel_choice *choices, size_t size)
+{
+	size_t found = 0, answers = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool is_new = views[i]->knows;
+		answers += views[i]->knows;
+		for (size_t k = 0; k < found && is_new; k++)
+			is_new = !sentinel_same_place(&choices[k].master, &views[i]->master);
+		if (!is_new || found == size)
+			continue;
+		struct sentinel_choice *choice = &choices[found++];
+		*choice = (struct sentinel_choice){.master = views[i]->master};
+		for (size_t k = 0; k < count; k++) {
+			if (views[k]->knows)
+				count_view(choice, views[k]);
+		}
+	}
+	sort(choices, found, answers);
+	return found;
+}

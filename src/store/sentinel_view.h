@@ -1,0 +1,75 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+/* What sentinels say, and what follows from several of them. Pure: no I/O.
+ *
+ * A sentinel may be wrong: cut off from the others it knows an old master; one that lies names
+ * anything. So all are asked, and what they say is weighed:
+ *
+ *   - a master that more than half of those who answered know, be it as a replica, comes before one
+ *     that only a few have heard of;
+ *   - then the greater epoch: each failover has a number of its own, drawn by a majority, so that
+ *     the sentinel that has just made a new master is believed before those who have not heard yet;
+ *   - then the greater number of votes.
+ *
+ * What was chosen is a place to look at, no more: the server there must call itself a master, and
+ * what is granted there must reach the replicas. */
+#ifndef DLOCK_STORE_SENTINEL_VIEW_H
+#define DLOCK_STORE_SENTINEL_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/link.h"
+#include "net/url.h"
+
+/* So many replicas are kept by name; all are counted. */
+#define VIEW_MAX_REPLICAS 16
+
+/* One sentinel's. */
+struct sentinel_view {
+	bool knows; /* it has named a master */
+	struct url_place master;
+	int64_t epoch;
+	bool is_down;         /* the master, as it sees it: s_down or o_down */
+	bool is_failing_over; /* it is making another one the master */
+	int64_t quorum,
+	    others;    /* sentinels it takes to call the master down; others that it knows */
+	int64_t alive; /* replicas without s_down, o_down or disconnected */
+	int64_t listed;
+	size_t replica_count;
+	struct url_place replicas[VIEW_MAX_REPLICAS];
+};
+
+/* What several say of one master. */
+struct sentinel_choice {
+	struct url_place master;
+	int64_t epoch;
+	size_t votes, support;
+	int64_t alive;        /* replicas, as the one that sees most of them says */
+	bool is_failing_over; /* one says so at least */
+};
+
+/* The answer to SENTINEL MASTER into an empty view. False: it is none. */
+bool
+sentinel_read_master(const struct reply *reply, struct sentinel_view *view);
+
+/* The answer to SENTINEL REPLICAS. False: it is none. */
+bool
+sentinel_read_replicas(const struct reply *reply, struct sentinel_view *view);
+
+/* A message that the master of that service is another one now: then *place is it. */
+bool
+sentinel_read_switch(const struct reply *reply, const char *service, struct url_place *place);
+
+bool
+sentinel_same_place(const struct url_place *one, const struct url_place *other);
+
+/* The masters that the views name, the best first, at most `size` of them. Views that do not know
+ * one count as no answer. */
+size_t
+sentinel_choose(const struct sentinel_view *const *views, size_t count,
+    struct sentinel_choice *choices, size_t size);
+
+#endif

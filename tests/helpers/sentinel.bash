@@ -30,7 +30,8 @@ launch_in_set() {
 # pid_in_set NAME: of a process that still runs; else nothing, and false.
 pid_in_set() {
 	local pid since
-	read -r pid since <"$SET_DIR/$1.pid" 2>/dev/null || return 1
+	[ -e "$SET_DIR/$1.pid" ] || return 1
+	read -r pid since <"$SET_DIR/$1.pid"
 	[ "$(start_time_of "$pid")" = "$since" ] && alive "$pid" && echo "$pid"
 }
 
@@ -75,15 +76,36 @@ master_port() {
 	ask "$(sentinel_port "${1:-1}")" SENTINEL GET-MASTER-ADDR-BY-NAME main | tail -n 1
 }
 
+# Below the range from which the kernel takes ports for outgoing connections; nobody listens there.
+choose_ports() {
+	local attempt i
+	for attempt in {1..50}; do
+		SET_PORT=$((20000 + 20 * (RANDOM % 590)))
+		for i in 1 2 3 4 11 12 13 14; do
+			(exec 3<>"/dev/tcp/127.0.0.1/$((SET_PORT + i))") 2>/dev/null && continue 2
+		done
+		return 0
+	done
+	return 1
+}
+
 start_set() {
-	local i
-	SET_DIR=$(mktemp -d "${TMPDIR:-/tmp}/dlock-set.XXXXXX") || return 1
-	SET_PORT=$((20000 + 20 * (RANDOM % 550)))
-	export SET_DIR SET_PORT
-	launch_node 1
-	launch_node 2 --replicaof 127.0.0.1 "$(node_port 1)"
-	launch_node 3 --replicaof 127.0.0.1 "$(node_port 1)"
-	poll_for 10000 has_replicas "$(node_port 1)" 2 || return 1
+	local i attempt
+	for attempt in 1 2 3 4; do
+		SET_DIR=$(mktemp -d "${TMPDIR:-/tmp}/dlock-set.XXXXXX") || return 1
+		choose_ports || return 1
+		export SET_DIR SET_PORT
+		launch_node 1
+		launch_node 2 --replicaof 127.0.0.1 "$(node_port 1)"
+		launch_node 3 --replicaof 127.0.0.1 "$(node_port 1)"
+		poll_for 20000 has_replicas "$(node_port 1)" 2 && break
+		# Somebody took a port meanwhile.
+		if [ "$attempt" = 4 ] || ! grep -qi 'address already in use' "$SET_DIR"/*.log; then
+			cat "$SET_DIR"/*.log >&2
+			return 1
+		fi
+		stop_set
+	done
 	for i in 1 2 3; do
 		{
 			echo "port $(sentinel_port "$i")"

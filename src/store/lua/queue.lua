@@ -34,7 +34,12 @@ local function read_lock()
 	end
 	local kind = string.match(value, '^dlock!(%l+)')
 	if value == 'dlock!shared' or (kind == 'slots' and string.find(value, '^dlock!slots:%d+$')) then
-		redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', now_ms))
+		-- Not without need: from Redis 7.2 on a server without memory refuses nothing more once a script
+		-- has sent a write, even one that changes nothing.
+		local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+		if first[2] and tonumber(first[2]) < now_ms then
+			redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', now_ms))
+		end
 		if redis.call('ZCARD', KEYS[5]) > 0 then
 			return kind, value
 		end

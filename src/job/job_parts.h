@@ -47,18 +47,15 @@ struct asker {
 /* RUNNER's ear for them. */
 struct answering {
 	struct watch watch;
-	struct timer limit; /* of who has waited longest */
-	struct asker askers[32];
-	int count;
+	struct timer limit;              /* of who has waited longest */
 	char address[HELD_ADDRESS_SIZE]; /* of watch.fd; empty: it cannot be asked */
+	int count;
+	struct asker askers[32];
 };
 
 struct job {
 	const struct job_settings *settings;
 	enum cover cover;
-	/* With another cover than a lock of its own: what `settings` then is. */
-	struct job_settings standin_settings;
-	struct none_store none;
 	struct loop *loop;
 	struct lock lock;
 	struct timer lock_timer;
@@ -69,13 +66,9 @@ struct job {
 	struct timer wait_notice;
 	bool told_untold;                  /* that nobody tells us when it is our turn */
 	const struct held_entry *ancestor; /* in `above`: who is in our way; NULL: none is */
-	struct held above;                 /* the locks of the dlocks above */
-	struct inquiry_answer under;       /* COVER_ANCESTOR: whose lock that is */
 
 	/* While keeping, in RUNNER. */
 	enum stage stage;
-	struct spawn_plan plan;
-	struct command command;
 	struct channel channel;
 	struct guard_settings guard; /* OUTER's, and its loop */
 	struct loop guard_loop;
@@ -86,7 +79,6 @@ struct job {
 	struct step step;
 	struct forward forward;
 	struct timer forward_timer;
-	struct answering answering;
 	struct timer max_hold;
 	struct timer immune;
 	int64_t immune_pause_ns;
@@ -95,14 +87,25 @@ struct job {
 	struct instant started_at;
 	bool outer_dead;
 	enum report_outcome outcome; /* of the run, once it is known (verdict.h) */
-	char reason[1536];
-	bool by_signal; /* how COMMAND ended: */
-	int value;      /* the signal, or the status */
+	bool by_signal;              /* how COMMAND ended: */
+	int value;                   /* the signal, or the status */
 	bool not_executed;
 	bool lost;
 	struct instant lost_at;
 	bool loss_announced;
 	struct instant ended_at; /* INSTANT_NEVER: it still runs */
+
+	/* What is large comes last, and each of them begins with what is touched: RUNNER, just
+	 * forked, pays for every page that it writes to before COMMAND is executed. */
+	char reason[1536]; /* of `outcome` */
+	struct command command;
+	struct answering answering;
+	struct spawn_plan plan;
+	/* With another cover than a lock of its own: what `settings` then is. */
+	struct job_settings standin_settings;
+	struct none_store none;
+	struct inquiry_answer under; /* COVER_ANCESTOR: whose lock that is */
+	struct held above;           /* the locks of the dlocks above */
 };
 
 /* Makes ready what becoming two processes needs, before the lock is had: who waits has the time,

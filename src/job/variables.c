@@ -5,7 +5,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+static void
+copy(char *out, size_t size, const char *text)
+{
+	size_t length = strnlen(text, size - 1);
+	memcpy(out, text, length);
+	out[length] = '\0';
+}
 
 int
 variables_prepare(struct job *job)
@@ -14,18 +23,19 @@ variables_prepare(struct job *job)
 	const struct job_settings *settings = job->settings;
 	struct held_entry own = {.runner = getpid(),
 	    .started_cs = ms_from_ns(job->started_at.ns) / 10};
-	snprintf(own.address, sizeof own.address, "%s", job->answering.address);
-	snprintf(own.token, sizeof own.token, "%s", settings->token);
-	snprintf(own.key, sizeof own.key, "%s", settings->key);
+	copy(own.address, sizeof own.address, job->answering.address);
+	copy(own.token, sizeof own.token, settings->token);
+	copy(own.key, sizeof own.key, settings->key);
 	held_write(&job->above, &own, held); /* not too deep: ancestors_read */
-	snprintf(own_slot, sizeof own_slot, "%d", job->lock.slot);
 	bool locked = job->cover != COVER_NONE;
 	bool own_lock = job->cover == COVER_LOCK;
 	const char *slot = NULL;
-	if (own_lock && settings->lock.mode == MODE_SLOTS)
+	if (own_lock && settings->lock.mode == MODE_SLOTS) {
+		snprintf(own_slot, sizeof own_slot, "%d", job->lock.slot);
 		slot = own_slot;
-	else if (job->cover == COVER_ANCESTOR && job->under.slot[0] != '\0')
+	} else if (job->cover == COVER_ANCESTOR && job->under.slot[0] != '\0') {
 		slot = job->under.slot;
+	}
 	/* Inherited ones speak of another lock, or of none: they are replaced or removed. */
 	const struct spawn_variable variables[] = {
 	    {"DLOCK_NAME",

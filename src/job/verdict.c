@@ -13,7 +13,10 @@ void
 verdict_set(struct job *job, enum report_outcome outcome, const char *reason)
 {
 	job->outcome = outcome;
-	snprintf(job->reason, sizeof job->reason, "%s", reason != NULL ? reason : "");
+	if (reason == NULL)
+		job->reason[0] = '\0';
+	else
+		snprintf(job->reason, sizeof job->reason, "%s", reason);
 }
 
 static void

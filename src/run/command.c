@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ void
 command_init(struct command *command, struct loop *loop, struct spawn_plan *plan,
     const struct command_events *events, void *context)
 {
-	memset(command, 0, sizeof *command);
+	memset(command, 0, offsetof(struct command, tree) + offsetof(struct tree, bystanders));
 	command->loop = loop;
 	command->plan = plan;
 	command->events = events;

@@ -64,7 +64,6 @@ struct command {
 	const struct command_events *events;
 	void *context;
 	enum command_state state;
-	struct tree tree;
 	pid_t pid;   /* 0: not started, or reaped */
 	bool failed; /* it was not executed, and that has been told */
 	int gate_fd; /* COMMAND waits for a byte here, between fork and exec */
@@ -72,6 +71,7 @@ struct command {
 	struct timer grace; /* then KILL */
 	struct timer pulse; /* between two passes of a sweep */
 	struct instant patience_until;
+	struct tree tree; /* last, for its end */
 };
 
 void

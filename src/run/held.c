@@ -3,8 +3,8 @@
 
 #include "run/held.h"
 
-#include <inttypes.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,11 +120,39 @@ held_parse(struct held *held, const char *text)
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
+/* Not by printf: COMMAND is not executed before this is done, and in a process that has just been
+ * forked each part of the C library that it uses costs a page fault. */
+static char *
+write_number(int64_t number, char *at)
+{
+	char digits[20];
+	int count = 0;
+	do {
+		digits[count++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	while (count > 0)
+		*at++ = digits[--count];
+	*at++ = ':';
+	return at;
+}
+
+static char *
+write_word(const char *word, char *at)
+{
+	size_t length = strlen(word);
+	memcpy(at, word, length);
+	at[length] = ':';
+	return at + length + 1;
+}
+
 static char *
 write_entry(const struct held_entry *entry, char *at)
 {
-	at += sprintf(at, "%d:%" PRId64 ":%s:%s:", (int)entry->runner, entry->started_cs,
-	    entry->address[0] ? entry->address : "-", entry->token);
+	at = write_number(entry->runner, at);
+	at = write_number(entry->started_cs, at);
+	at = write_word(entry->address[0] ? entry->address : "-", at);
+	at = write_word(entry->token, at);
 	for (const char *key = entry->key; *key != '\0'; key++) {
 		unsigned char byte = (unsigned char)*key;
 		if (must_be_escaped(byte))

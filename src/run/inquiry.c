@@ -4,7 +4,6 @@
 #include "run/inquiry.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -48,8 +47,11 @@ static socklen_t
 make_name(struct sockaddr_un *name, const char *address)
 {
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "dlock-%s", address);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	static const char prefix[] = "dlock-";
+	size_t length = strnlen(address, HELD_ADDRESS_SIZE - 1);
+	memcpy(name->sun_path + 1, prefix, sizeof prefix - 1);
+	memcpy(name->sun_path + sizeof prefix, address, length);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof prefix + length);
 }
 
 /* Takes one datagram of exactly `size` bytes and who sent it. There is no room for descriptors:
@@ -97,7 +99,9 @@ inquiry_listen(char address[HELD_ADDRESS_SIZE])
 		return -1;
 	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
 		goto failed;
-	snprintf(address, HELD_ADDRESS_SIZE, "%016" PRIx64, number);
+	for (int i = 0; i < 16; i++)
+		address[i] = "0123456789abcdef"[number >> 4 * i & 15];
+	address[16] = '\0';
 	socklen_t length = make_name(&name, address);
 	if (bind(fd, (struct sockaddr *)&name, length) == 0)
 		return fd;

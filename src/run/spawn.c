@@ -83,27 +83,28 @@ spawn_look_up(const char *name, char *path, size_t size, struct problem *problem
 	return refuse(name, found_but, problem);
 }
 
+/* An entry without a value, which an environment should not have, is the variable's too. */
+static bool
+is_of(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+	return strncmp(entry, name, length) == 0 && (entry[length] == '=' || entry[length] == '\0');
+}
+
 /* COMMAND is not to see how dlock logs in. */
 static bool
-is_secret(const char *entry, size_t length)
+is_secret(const char *entry)
 {
-	static const char *const names[] = {"DLOCK_PASSWORD", "DLOCK_SENTINEL_PASSWORD"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strlen(names[i]) == length && strncmp(entry, names[i], length) == 0)
-			return true;
-	}
-	return false;
+	return is_of(entry, "DLOCK_PASSWORD") || is_of(entry, "DLOCK_SENTINEL_PASSWORD");
 }
 
 static bool
 is_replaced(const char *entry, const struct spawn_variable *variables, size_t count)
 {
-	size_t length = strcspn(entry, "=");
-	if (is_secret(entry, length))
+	if (is_secret(entry))
 		return true;
 	for (size_t i = 0; i < count; i++) {
-		if (strlen(variables[i].name) == length &&
-		    strncmp(entry, variables[i].name, length) == 0)
+		if (is_of(entry, variables[i].name))
 			return true;
 	}
 	return false;
@@ -112,10 +113,13 @@ is_replaced(const char *entry, const struct spawn_variable *variables, size_t co
 static char *
 make_entry(const struct spawn_variable *variable)
 {
-	size_t size = strlen(variable->name) + strlen(variable->value) + 2;
-	char *entry = malloc(size);
-	if (entry != NULL)
-		snprintf(entry, size, "%s=%s", variable->name, variable->value);
+	size_t name = strlen(variable->name), value = strlen(variable->value);
+	char *entry = malloc(name + value + 2);
+	if (entry == NULL)
+		return NULL;
+	memcpy(entry, variable->name, name);
+	entry[name] = '=';
+	memcpy(entry + name + 1, variable->value, value + 1);
 	return entry;
 }
 

@@ -14,10 +14,10 @@
 #include "run/signals.h"
 
 struct spawn_plan {
-	char path[4096];   /* of the file to execute, from spawn_look_up */
 	char *const *argv; /* COMMAND and its arguments */
 	char **envp;       /* from spawn_environment */
 	const struct signals *signals;
+	char path[4096]; /* of the file to execute, from spawn_look_up */
 };
 
 /* Finds the file that `name` stands for, as execvp(3) does. 0, or 126 or 127 and the reason: a typo

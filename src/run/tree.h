@@ -23,7 +23,6 @@
 #define TREE_MAX_HELPERS 20
 
 struct tree {
-	pid_t bystanders[TREE_MAX_BYSTANDERS];
 	int bystander_count;
 	bool can_list; /* /proc shows this process, with the pids of its own namespace */
 	pid_t known;   /* a child that is there for certain: all there is to act on without /proc */
@@ -35,6 +34,7 @@ struct tree {
 	 * into this module, but not tree_sweep from within tree_sweep. */
 	void (*reaped)(void *context, pid_t pid, int code, int status);
 	void *context;
+	pid_t bystanders[TREE_MAX_BYSTANDERS]; /* last: hardly ever touched */
 };
 
 /* At the very start: records the children that are there already. */

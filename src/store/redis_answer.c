@@ -107,7 +107,8 @@ answer_suggests_move(const char *text)
 bool
 answer_wants_text(const char *text)
 {
-	return strncmp(text, "NOSCRIPT", 8) == 0 || strcasestr(text, "evalsha") != NULL;
+	return strncmp(text, "NOSCRIPT", 8) == 0 || strstr(text, "evalsha") != NULL ||
+	    strstr(text, "EVALSHA") != NULL;
 }
 
 void

@@ -186,3 +186,15 @@ line_is() {
 		ask "$(sentinel_port "$i")" ACL DELUSER locker >/dev/null
 	done
 }
+
+@test "--check tells of the sentinels, the quorum and the replicas" {
+	run dlock --check
+	assert_success
+	assert_line "sentinels: 3 of 3 name 127.0.0.1:$(master_port); there are 3, quorum 2; replicas alive: 2 of 2"
+	run dlock --check --json
+	assert_success
+	assert_output --partial '"sentinels":3,"sentinels_agreeing":3,"sentinels_known":3,"quorum":2,"replicas_known":2,"replicas_alive":2'
+	run dlock --check -S "redis+sentinel://$(at 1),127.0.0.1:1/main"
+	assert_success
+	assert_output --partial '1 of the 2 sentinels in the URL do not answer, or name another master'
+}

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 #include "view/check_ask.h"
+#include "store/sentinel.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "store/redis_answer.h"
+#include "store/sentinel.h"
 #include "view/check_trial.h"
 #include "view/visit.h"
 
@@ -192,7 +194,7 @@ static bool
 is_named(const struct url *url)
 {
 	struct addresses unused;
-	return url->scheme != URL_UNIX && !resolve_literal(url->host, url->port, &unused);
+	return url->scheme == URL_REDIS && !resolve_literal(url->host, url->port, &unused);
 }
 
 static void
@@ -203,6 +205,30 @@ note_arrival(struct check_facts *facts, const struct redis_query *query)
 		facts->lookup_ns = instant_between(query->opening_at, query->link.connecting_at);
 	facts->connect_ns = instant_between(query->link.connecting_at, query->opened_at);
 	facts->login_ns = instant_between(query->opened_at, query->clock_at);
+}
+
+/* What the sentinels say that have led here. */
+static void
+note_sentinels(struct check_facts *facts, const struct view_settings *settings)
+{
+	if (settings->route == NULL || settings->url->scheme != URL_SENTINEL)
+		return;
+	const struct url_place *master = &settings->route->place;
+	url_print_place(master, facts->master, sizeof facts->master);
+	facts->sentinels = (int64_t)settings->url->place_count;
+	for (size_t i = 0; i < settings->url->place_count; i++) {
+		struct problem unused;
+		const struct sentinel_view *view = sentinel_route_view(settings->route, i, &unused);
+		if (view == NULL || !sentinel_same_place(&view->master, master))
+			continue;
+		facts->agreeing++;
+		if (view->others + 1 > facts->known_sentinels)
+			facts->known_sentinels = view->others + 1;
+		facts->quorum = view->quorum;
+		facts->listed_replicas = view->listed;
+		if (facts->agreeing == 1 || view->alive < facts->alive_replicas)
+			facts->alive_replicas = view->alive;
+	}
 }
 
 static bool
@@ -236,6 +262,7 @@ check_ask(struct check_facts *facts, const struct view_settings *settings)
 			failed = &second;
 		else if (!ask_all(&asking))
 			failed = &visit;
+		note_sentinels(facts, settings);
 		visit_end(&second);
 	}
 	if (failed != NULL) {

@@ -26,6 +26,7 @@ check_facts_init(struct check_facts *facts, const char *server, const char *pref
 	facts->rdb_failed = facts->aof_failed = facts->aof = -1;
 	facts->memory_used = facts->memory_most = -1;
 	facts->replicas = facts->good_replicas = facts->min_replicas = -1;
+	facts->sentinels = -1;
 	facts->clients = facts->clients_most = facts->idle_s = -1;
 	facts->clock_error_us = facts->message_ns = -1;
 }

@@ -87,6 +87,13 @@ struct check_facts {
 	int64_t replicas, good_replicas, min_replicas;
 	int64_t clients, clients_most, idle_s; /* idle_s 0: never cut */
 
+	/* Where sentinels say who the master is, else sentinels is -1: how many are named in the
+	 * URL, and of these say so; how many there are, and how many it takes to call it down; the
+	 * replicas that they know, and of these call alive. */
+	int64_t sentinels, agreeing, known_sentinels, quorum;
+	int64_t listed_replicas, alive_replicas;
+	char master[96];
+
 	char seen_as[80]; /* our address as the server has it, where it is not what we have */
 	int64_t rounds;   /* how many round trips there were */
 	int64_t round_ns[CHECK_ROUNDS]; /* ascending once check_facts_sort was called */

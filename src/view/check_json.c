@@ -85,6 +85,21 @@ add_server(struct json *json, const struct check_facts *facts)
 	add_number(json, "timeout_s", facts->idle_s);
 }
 
+/* Of a server that sentinels name alone. */
+static void
+add_sentinels(struct json *json, const struct check_facts *facts)
+{
+	if (facts->sentinels < 0)
+		return;
+	json_text(json, "master", facts->master);
+	json_number(json, "sentinels", facts->sentinels);
+	json_number(json, "sentinels_agreeing", facts->agreeing);
+	json_number(json, "sentinels_known", facts->known_sentinels);
+	json_number(json, "quorum", facts->quorum);
+	json_number(json, "replicas_known", facts->listed_replicas);
+	json_number(json, "replicas_alive", facts->alive_replicas);
+}
+
 static void
 add_times(struct json *json, const struct check_facts *facts)
 {
@@ -155,6 +170,7 @@ check_print_json(struct text *text, const struct check_facts *facts,
 	json_text(&json, "server", facts->server);
 	add_judgement(&json, judgement);
 	add_server(&json, facts);
+	add_sentinels(&json, facts);
 	add_times(&json, facts);
 	add_features(&json, facts);
 	size_t length = json_end(&json);

@@ -134,6 +134,28 @@ judge_persistence(const struct check_facts *facts, struct check_judgement *judge
 		BUT("append-failed", "the last write to its append-only file failed");
 }
 
+static void
+judge_sentinels(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	if (facts->sentinels < 0)
+		return;
+	int64_t away = facts->sentinels - facts->agreeing;
+	if (away > 0)
+		BUT("sentinels",
+		    "%" PRId64 " of the %" PRId64
+		    " sentinels in the URL do not answer, or name another "
+		    "master",
+		    away, facts->sentinels);
+	if (facts->known_sentinels < 3 || facts->known_sentinels < facts->quorum)
+		BUT("few-sentinels",
+		    "there are %" PRId64 " sentinels, quorum %" PRId64
+		    ": three at least agree on a new master when one of them is lost",
+		    facts->known_sentinels, facts->quorum);
+	if (facts->alive_replicas == 0)
+		BUT("no-replica",
+		    "no replica is alive: when the master is lost its locks are, and nobody takes over");
+}
+
 /* Before 7.0 Redis lets a script write however many replicas it has lost. */
 static bool
 scripts_need_replicas(const struct check_facts *facts)
@@ -267,6 +289,7 @@ check_judge(const struct check_facts *facts, struct check_judgement *judgement)
 		FATAL(facts->is_reached ? "lost" : "unreachable", "%s", facts->problem.text);
 	judge_identity(facts, judgement);
 	judge_replicas(facts, judgement);
+	judge_sentinels(facts, judgement);
 	judge_memory(facts, judgement);
 	judge_persistence(facts, judgement);
 	judge_clients(facts, judgement);

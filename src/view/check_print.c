@@ -85,6 +85,14 @@ print_way(struct text *text, struct line *line, const struct check_facts *facts)
 	put(line, ", logged in in ");
 	put_ms(line, facts->login_ns);
 	end(text, line);
+	if (facts->sentinels >= 0) {
+		put(line,
+		    "sentinels: %" PRId64 " of %" PRId64 " name %s; there are %" PRId64
+		    ", quorum %" PRId64 "; replicas alive: %" PRId64 " of %" PRId64,
+		    facts->agreeing, facts->sentinels, facts->master, facts->known_sentinels,
+		    facts->quorum, facts->alive_replicas, facts->listed_replicas);
+		end(text, line);
+	}
 	if (facts->seen_as[0] != '\0') {
 		put(line,
 		    "path: the server sees this connection come from %s: there is a proxy or an "

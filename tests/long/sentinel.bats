@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# Failovers through sentinels: planned ones, masters that freeze and wake, writes that are lost. There
+# are never two living commands, whatever server each of them believes in.
+
+load ../helpers/common
+load ../helpers/sentinel
+
+setup_file() { start_set; }
+teardown_file() { stop_set; }
+
+setup() {
+	common_setup
+	mend_set
+}
+
+# A command that knows whether it is alone: it holds a flock(1) of this machine for as long as it lives,
+# and its fencing number must be higher than the last.
+write_command() {
+	cat >alone.sh <<'END'
+#!/bin/bash
+exec 9>>alone
+if ! flock -n 9; then
+	echo "$DLOCK_FENCE" >>overlaps
+fi
+read -r last <fence 2>/dev/null || last=0
+[ "$DLOCK_FENCE" -gt "$last" ] || echo "$last, then $DLOCK_FENCE" >>overlaps
+echo "$DLOCK_FENCE" >fence
+echo "$EPOCHREALTIME" >>runs
+sleep "${1:-0.3}"
+END
+	chmod +x alone.sh
+	: >overlaps
+	: >runs
+}
+
+# contend TTL SECONDS: takes the lock again and again, each time for so long.
+contend() {
+	start bash -c 'while [ ! -e enough ]; do "$DLOCK" -t "$1" -w 20s job ./alone.sh "$2" 2>>contenders.log; done' \
+		contender "$@"
+}
+
+nobody_overlapped() {
+	[ ! -s overlaps ] || { echo "overlaps: $(cat overlaps)"; tail -n 50 contenders.log; return 1; }
+}
+
+runs() {
+	wc -l <runs
+}
+
+more_runs_than() {
+	[ "$(runs)" -gt "$1" ]
+}
+
+planned_failover() {
+	[ "$(ask "$(sentinel_port 1)" SENTINEL FAILOVER main)" = OK ]
+}
+
+@test "20 planned failovers while a lock is held and others try: never two living commands, fences rise" {
+	local i old before gaps=() worst=0
+	write_command
+	contend 6s 0.3
+	contend 6s 2
+	contend 6s 0.05
+	wait_until 10s more_runs_than 3
+	for i in {1..20}; do
+		wait_until 60s set_is_whole
+		old=$(master_port)
+		wait_until 5s planned_failover
+		start_clock
+		wait_until 20s another_master "$old"
+		before=$(runs)
+		wait_until 40s more_runs_than $((before + 2))
+		gaps+=("$(clock_ms)")
+		nobody_overlapped
+	done
+	touch enough
+	echo "# ms from SENTINEL FAILOVER to two more runs: ${gaps[*]}; $(runs) runs" >&3
+	for i in "${gaps[@]}"; do
+		[ "$i" -le "$worst" ] || worst=$i
+	done
+	[ "$worst" -lt 25000 ]
+}
+
+@test "a master that freezes and wakes as a second master: it convinces nobody" {
+	local i old
+	write_command
+	contend 6s 0.3
+	contend 6s 2
+	contend 6s 0.05
+	wait_until 10s more_runs_than 3
+	for i in 1 2 3 4; do
+		wait_until 60s set_is_whole
+		old=$(master_port)
+		signal_node STOP "$old"
+		wait_until 20s another_master "$old"
+		signal_node CONT "$old"
+		wait_until 40s more_runs_than $(($(runs) + 3))
+		nobody_overlapped
+	done
+	touch enough
+}
+
+@test "a failover that loses the last writes: the old holder is told, and the next fence is higher" {
+	local old port first
+	write_command
+	old=$(master_port)
+	# No replica has what comes now; dlock is told to be content with that.
+	for port in 1 2 3; do
+		[ "$(node_port "$port")" = "$old" ] || signal_node STOP "$(node_port "$port")"
+	done
+	# What a stopped process's socket has taken would be read when it goes on.
+	ask "$old" CLIENT KILL TYPE replica
+	start_dlock -t 12s --wait-replicas 0 -w 5s job ./alone.sh 61.72
+	wait_until 6s test -s runs
+	first=$(cat fence)
+	signal_node KILL "$old"
+	for port in 1 2 3; do
+		[ "$(node_port "$port")" = "$old" ] || signal_node CONT "$(node_port "$port")"
+	done
+	wait_until 20s another_master "$old"
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	grep -q 'lost' "$DLOCK_LOG"
+	run dlock -w 20s job ./alone.sh 0
+	assert_success
+	[ "$(cat fence)" -gt "$first" ]
+	nobody_overlapped
+}
+
+@test "R28: replicas go while a lock is held: unconfirmed renewals end it by its deadline" {
+	local i before
+	start_dlock -t 5s -k 500ms --wait-replicas 2 job sleep 61.73
+	wait_until 5s running "$OUTER"
+	before=$(boottime)
+	for i in 1 2 3; do
+		[ "$(node_port "$i")" = "$(master_port)" ] || signal_node STOP "$(node_port "$i")"
+	done
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	assert_between 2000 5500 "$(elapsed_ms "$before")" 'ms until it was ended'
+	grep -q 'too few to count' "$DLOCK_LOG"
+}
+
+@test "R33: the master becomes a replica while the sentinels are slow: few connects, renewed or dead in time" {
+	local old new connects
+	old=$(master_port)
+	start_dlock -vv -t 9s job sleep 61.74
+	wait_until 5s running "$OUTER"
+	signal_sentinel STOP 1
+	signal_sentinel STOP 2
+	signal_sentinel STOP 3
+	connects=$(ask "$old" INFO stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
+	new=$(node_port 1)
+	[ "$new" != "$old" ] || new=$(node_port 2)
+	ask "$new" REPLICAOF NO ONE
+	ask "$old" REPLICAOF 127.0.0.1 "$new"
+	start_clock
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	assert_between 0 9500 "$(clock_ms)" 'ms until it was ended'
+	connects=$(($(ask "$old" INFO stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p') - connects))
+	# Less than five a second, the questions of this test included.
+	assert_between 0 45 "$connects" connects
+}

@@ -108,10 +108,13 @@ rare_sources = $(filter src/view/% src/store/redis_query.c src/net/tls%,$(source
 often_sources = $(filter-out $(rare_sources),$(sources))
 plain_objects = $(often_sources:%.c=$(BUILD)/plain/%.o)
 plain_rare_objects = $(rare_sources:%.c=$(BUILD)/plain/%.o)
-test_objects = $(sources:%.c=$(BUILD)/test/%.o)
+# Of the test build those objects alone are its own whose source sees the switch.
+tested := $(shell grep -lE 'DLOCK_TESTING|"run/testing\.h"' $(sources))
+test_objects = $(tested:%.c=$(BUILD)/test/%.o) $(patsubst %.c,$(BUILD)/plain/%.o,$(filter-out $(tested),$(sources)))
 asan_objects = $(sources:%.c=$(BUILD)/asan/%.o)
-unit_link = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) \
-	$(unit_helpers:%.c=$(BUILD)/asan/%.o)
+# An archive: the linker then reads what a test needs, not all there is.
+unit_link = $(BUILD)/asan/unit.a
+unit_parts = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) $(unit_helpers:%.c=$(BUILD)/asan/%.o)
 # tests/tools/NAME_preload.c is a library for LD_PRELOAD, any other file there a program.
 preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$(tool_sources)))
 programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
@@ -162,6 +165,10 @@ $(BUILD)/asan/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
 	$(run)$(CC) $(all_cppflags) $(all_cflags) -Wno-null-dereference $(sanitize) -c -o $@ $<
+
+$(unit_link): $(unit_parts)
+	$(say) 'AR   $@'
+	$(run)rm -f $@ && $(AR) rcT $@ $^
 
 $(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
 	@mkdir -p $(@D)

@@ -33,8 +33,11 @@ export DLOCK DLOCK_TEST_BUILD TOOLS
 
 bats_require_minimum_version 1.5.0
 BATS_LIBS=${BATS_LIB_PATH:-/usr/lib/bats}
-load "$BATS_LIBS/bats-support/load.bash"
-load "$BATS_LIBS/bats-assert/load.bash"
+# Their load.bash starts a dirname for each of these, and every case loads them anew.
+for file in "$BATS_LIBS"/bats-{support,assert}/src/*.bash; do
+	# shellcheck source=/dev/null
+	source "$file"
+done
 # shellcheck source=tests/helpers/wait.bash
 source "$TESTS_DIR/helpers/wait.bash"
 # shellcheck source=tests/helpers/tree.bash
@@ -48,6 +51,8 @@ unset DLOCK_TTL DLOCK_PREFIX DLOCK_LABEL DLOCK_PASSWORD REDISCLI_AUTH REDIS_URL
 unset DLOCK_NAME DLOCK_KEY DLOCK_TOKEN DLOCK_FENCE DLOCK_SLOT DLOCK_HELD DLOCK_TEST_HOOKS
 
 common_setup() {
+	local -
+	set +T # as in untraced
 	[ -x "$DLOCK" ] || { echo "no dlock at $DLOCK: run make first" >&2; return 1; }
 	WORK=$BATS_TEST_TMPDIR
 	TRACKED=$WORK/.tracked
@@ -121,11 +126,28 @@ no_marked_dlock() {
 	[ -z "$(marked_dlocks)" ]
 }
 
+# end_marked: of what carries this test's mark.
+end_marked() {
+	local pid left status=0
+	if ! poll_for 1500 no_marked_dlock; then
+		left=$(marked_dlocks)
+		# shellcheck disable=SC2086 # one word a pid
+		[ -z "$left" ] || { echo "dlock processes left by this test:"; ps -o pid,ppid,pgid,stat,args -p ${left//$'\n'/,}; } >&2
+		status=1
+	fi
+	# What escaped the tree (a setsid descendant of a dlock that was killed) is ours by its mark.
+	for pid in $(marked_pids); do
+		[ "$pid" = "${REDIS_PID:-}" ] || kill -KILL "$pid" 2>/dev/null || true
+	done
+	return "$status"
+}
+
 # Ends what the test started: the tracked pids and everything below them, all at one blow (CONT is
 # not needed: KILL works on the stopped). What then still runs a dlock is a defect of dlock, or of
 # the test, and fails it.
 common_teardown() {
-	local pid since left undo pids=() status=0
+	local - pid since undo pids=() status=0
+	set +T # as in untraced
 	[ -n "${TRACKED:-}" ] || return 0
 	for undo in "${AT_TEARDOWN[@]}"; do
 		"$undo" || status=1
@@ -137,16 +159,7 @@ common_teardown() {
 	done <"$TRACKED"
 	[ "${#pids[@]}" -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
 
-	if ! poll_for 1500 no_marked_dlock; then
-		left=$(marked_dlocks)
-		# shellcheck disable=SC2086 # one word a pid
-		[ -z "$left" ] || { echo "dlock processes left by this test:"; ps -o pid,ppid,pgid,stat,args -p ${left//$'\n'/,}; } >&2
-		status=1
-	fi
-	# What escaped the tree (a setsid descendant of a dlock that was killed) is ours by its mark.
-	for pid in $(marked_pids); do
-		[ "$pid" = "${REDIS_PID:-}" ] || kill -KILL "$pid" 2>/dev/null || true
-	done
+	[ -z "$(marked_pids)" ] || end_marked || status=1
 	[ -z "${REDIS_OF_TEST:-}" ] || stop_redis || status=1
 	cd / || true
 	return "$status"

@@ -81,7 +81,8 @@ known_rights() {
 }
 
 start_redis() {
-	local attempt port listen=1
+	local - attempt port listen=1
+	set +T # as in untraced
 	REDIS_DEBUG=()
 	REDIS_OPTIONS=("$@")
 	[ -z "${CHECK_ACL:-}" ] || REDIS_OPTIONS+=("${ACL_USERS[@]}")
@@ -215,7 +216,8 @@ everlasting_keys() {
 # stop_redis: end the server, also a stopped one, and remove its directory. With CHECK_ACL=1 it also
 # fails when a key was left that never expires.
 stop_redis() {
-	local left=
+	local - left=
+	set +T # as in untraced
 	[ -n "${REDIS_PID:-}" ] || return 0
 	[ -z "${CHECK_ACL:-}" ] || left=$(everlasting_keys) || true
 	end_redis

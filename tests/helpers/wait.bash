@@ -43,14 +43,34 @@ assert_between() {
 	fi
 }
 
+# pause SECONDS: sleep, without a process: at a fifo that nobody writes to. Whoever polls with sleep(1) uses
+# a third of a processor, and other tests wait for that.
+PAUSES=$BATS_RUN_TMPDIR/pauses
+pause() {
+	[ -p "$PAUSES" ] || mkfifo "$PAUSES" 2>/dev/null || [ -p "$PAUSES" ]
+	# 128 and more: the time is over.
+	read -rt "$1" <>"$PAUSES" || [ "$?" -gt 128 ]
+}
+
+# untraced FUNCTION...: bats notes each command that is run, for the line of a failure, at the price of a
+# dozen commands. Here what FUNCTION does is noted as one.
+untraced() {
+	local -
+	set +T
+	"$@"
+}
+
 # poll_for MILLISECONDS COMMAND...: 0 as soon as COMMAND succeeds, 1 when the time is over. Quiet.
 poll_for() {
-	local limit=$1 end
+	untraced poll_until $((${EPOCHREALTIME/[.,]/} + $1 * 1000)) "${@:2}"
+}
+
+poll_until() {
+	local end=$1
 	shift
-	end=$(($(now_ms) + limit))
 	until "$@"; do
-		[ "$(now_ms)" -lt "$end" ] || return 1
-		sleep 0.005
+		[ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || return 1
+		pause 0.01
 	done
 }
 

@@ -16,36 +16,23 @@ files_below() {
 	(cd "$1" && find . -type f | sed 's|^\.||' | sort)
 }
 
-# --- make ---
-
-@test "make: a first build has no warning, a second does nothing, flags and a header make it new" {
-	copy_tree
-	run make -j2 CFLAGS=-O1
-	assert_success
-	refute_output --partial warning
-	run ./dlock --version
-	assert_success
-	run make CFLAGS=-O1
-	assert_output ''
-	touch src/exits.h
-	run make CFLAGS=-O1
-	assert_output --partial 'LINK dlock'
-	refute_output --partial base/clock
-	run make CFLAGS='-O1 -DANOTHER' V=1
-	assert_output --partial -DANOTHER
-	run strings -a dlock
-	refute_output --partial DLOCK_TEST_HOOKS
-
-	run make clean
-	assert_success
-	assert [ ! -e dlock ]
-	assert [ ! -e build ]
+# built_tree: becomes the current directory: a tree with a dlock that was made with CFLAGS="$BUILT_FLAGS",
+# by the first case that asks for it; BUILT_LOG is what make has said. It is to stay as it is, or to be removed.
+built_tree() {
+	BUILT_FLAGS='-O1 -g'
+	BUILT_LOG=$BATS_FILE_TMPDIR/build.log
+	if [ ! -e "$BATS_FILE_TMPDIR/tree" ]; then
+		(cd "$BATS_FILE_TMPDIR" && copy_tree && make -j2 CFLAGS="$BUILT_FLAGS") >"$BUILT_LOG" 2>&1 ||
+			fail "$(<"$BUILT_LOG")"
+	fi
+	cd "$BATS_FILE_TMPDIR/tree" || return 1
 }
 
+# --- make ---
+
 @test "make: without a word of its own an installation is below /usr/local, and uninstall leaves nothing" {
-	copy_tree
-	make -j2 CFLAGS=-O0 >/dev/null
-	run make install DESTDIR="$WORK/a place" CFLAGS=-O0
+	built_tree
+	run make install DESTDIR="$WORK/a place" CFLAGS="$BUILT_FLAGS"
 	assert_success
 	cat >"$WORK/wanted" <<-'END'
 		/usr/local/bin/dlock
@@ -62,7 +49,7 @@ files_below() {
 	for file in bin/dlock:755 share/man/man1/dlock.1:644 share/zsh/site-functions/_dlock:644; do
 		assert_equal "$(stat -c %a "$WORK/a place/usr/local/${file%:*}")" "${file#*:}"
 	done
-	run make install DESTDIR="$WORK/a place" CFLAGS=-O0
+	run make install DESTDIR="$WORK/a place" CFLAGS="$BUILT_FLAGS"
 	assert_success
 	run make uninstall DESTDIR="$WORK/a place"
 	assert_success
@@ -70,6 +57,49 @@ files_below() {
 	assert [ ! -e "$WORK/a place/usr/local/share/doc/dlock" ]
 	run make uninstall DESTDIR="$WORK/a place"
 	assert_success
+}
+
+@test "make: two builds of one tree give the same bytes, wherever they are made, and no path of it" {
+	built_tree
+	mkdir deeper
+	mkdir deeper/another
+	for name in *; do
+		case $name in
+		build | deeper | dlock) ;;
+		*) cp -R "$name" deeper/another ;;
+		esac
+	done
+	mv deeper "$WORK"
+	ln -s deeper/another "$WORK/link"
+	(cd "$WORK/link" && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make -s -j2 CFLAGS="$BUILT_FLAGS")
+	cmp dlock "$WORK/deeper/another/dlock"
+	run grep -cF -e "$WORK" -e "$PWD" dlock
+	assert_output 0
+}
+
+@test "make: a first build has no warning, a second does nothing, flags and a header make it new" {
+	built_tree
+	run cat "$BUILT_LOG"
+	assert_output --partial 'LINK dlock'
+	refute_output --partial warning
+	run ./dlock --version
+	assert_success
+	run make CFLAGS="$BUILT_FLAGS"
+	assert_output ''
+	touch src/exits.h
+	run make CFLAGS="$BUILT_FLAGS"
+	assert_output --partial 'LINK dlock'
+	refute_output --partial base/clock
+	run make CFLAGS='-O1 -DANOTHER' V=1 build/plain/src/base/clock.o
+	assert_output --partial -DANOTHER
+	run strings -a dlock
+	refute_output --partial DLOCK_TEST_HOOKS
+
+	run make clean
+	assert_success
+	assert [ ! -e dlock ]
+	assert [ ! -e build ]
+	rm -r "$PWD"
 }
 
 @test "make: PREFIX and each directory can be named, and the binary and its manual know SYSCONFDIR" {
@@ -94,20 +124,6 @@ files_below() {
 	assert_success
 	assert_equal "$(files_below "$WORK/dest")" /p/etc/dlock.conf
 	assert_equal "$(<"$WORK/dest/p/etc/dlock.conf")" 'ttl = 7s'
-}
-
-@test "make: two builds of one tree give the same bytes, wherever they are made, and no path of it" {
-	copy_tree
-	cd ..
-	mv tree one
-	mkdir deeper
-	cp -R one deeper/another
-	ln -s deeper/another link
-	make -C one -s -j2 CFLAGS='-O1 -g'
-	(cd link && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make -s CFLAGS='-O1 -g')
-	cmp one/dlock deeper/another/dlock
-	run grep -cF "$WORK" one/dlock
-	assert_output 0
 }
 
 @test "make: CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are used, and added to what dlock needs" {

@@ -177,7 +177,8 @@ hear(struct run *run, const struct reply *reply)
 	struct asked *asked = &run->asked[0];
 	if (!is_message && line->step_count > 0)
 		run->answered++;
-	if (run->count > 0 && run->answered == asked->begin + 1 && reply->items[0] == &unsubscribe)
+	if (run->count > 0 && run->answered == asked->begin + 1 && reply->kind == REPLY_ARRAY &&
+	    reply->items[0] == &unsubscribe)
 		asked->fenced = true;
 	enum line_event event = line_read(line, reply, &answer, &left_ms);
 	FUZZ_CHECK(

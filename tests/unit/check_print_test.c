@@ -6,30 +6,10 @@
 
 #include <string.h>
 
+#include "check_bench.h"
 #include "tap.h"
 
-static struct check_facts facts;
-static struct check_judgement judgement;
-
-/* The facts of a server with which nothing is wrong. */
-static void
-begin(void)
-{
-	struct lease_terms terms;
-	struct problem problem;
-	CHECK(lease_terms_make(&terms, 30 * NS_PER_S, 5 * NS_PER_S, &problem));
-	check_facts_init(&facts, "redis://db1", "lock:", 0, &terms);
-	facts.is_reached = true;
-	facts.told[SOURCE_INFO] = facts.told[SOURCE_CONFIG] = true;
-	for (int i = 0; i < FEATURES; i++)
-		check_facts_take_trial(&facts, (enum check_feature)i, true, "");
-}
-
-static void
-info(const char *text)
-{
-	check_facts_take_info(&facts, text, strlen(text));
-}
+static struct check_bench bench;
 
 /* What is printed, ends with NUL. */
 static const char *
@@ -37,12 +17,12 @@ printed(bool json)
 {
 	static char copy[70000];
 	struct text text = {.bytes = NULL};
-	check_judge(&facts, &judgement);
+	check_judge(&bench.facts, &bench.judgement);
 	if (json) {
-		check_print_json(&text, &facts, &judgement);
+		check_print_json(&text, &bench.facts, &bench.judgement);
 	} else {
-		check_print_facts(&text, &facts);
-		check_print_verdict(&text, &facts, &judgement);
+		check_print_facts(&text, &bench.facts);
+		check_print_verdict(&text, &bench.facts, &bench.judgement);
 	}
 	CHECK(!text.failed);
 	CHECK(text.used < sizeof copy);
@@ -56,49 +36,51 @@ static void
 test_print(void)
 {
 	tap_case("nothing is known: every line says so, JSON has null");
-	begin();
+	check_bench_begin(&bench);
 	CHECK_HAS(printed(false), "version: not told\nrun id: not told\n");
 	CHECK_HAS(printed(false), "verdict: good\n");
 	CHECK_HAS(printed(true), "\"version\":null,\"run_id\":null,\"uptime_s\":null,\"db\":0");
 	CHECK_HAS(printed(true), "\"clock_us\":null,\"clock_error_us\":null,\"round_trips\":0");
 
 	tap_case("who is not told is said behind the verdict");
-	facts.told[SOURCE_INFO] = facts.told[SOURCE_CONFIG] = false;
+	bench.facts.told[SOURCE_INFO] = bench.facts.told[SOURCE_CONFIG] = false;
 	CHECK_HAS(printed(false),
 	    "verdict: good, as far as it is seen (INFO and CONFIG GET not told)\n");
-	facts.told[SOURCE_INFO] = true;
+	bench.facts.told[SOURCE_INFO] = true;
 	CHECK_HAS(printed(false), "verdict: good, as far as it is seen (CONFIG GET not told)\n");
-	info("timeout:1\n");
+	check_bench_info(&bench, "timeout:1\n");
 	CHECK_HAS(printed(false), " (CONFIG GET not told)\n");
 
 	tap_case("bytes of a server drive no terminal, and make valid JSON");
-	begin();
-	info("run_id:\x1b[2J\"\\\xff\xc2\x9b\nredis_version:\x07\nrole:\x80\xe2\x80\xae\n");
+	check_bench_begin(&bench);
+	check_bench_info(&bench,
+	    "run_id:\x1b[2J\"\\\xff\xc2\x9b\nredis_version:\x07\nrole:\x80\xe2\x80\xae\n");
 	CHECK_HAS(printed(false), "run id: \\x1b[2J\"\\\\xff\\xc2\\x9b\n");
 	CHECK_HAS_NOT(printed(false), "\x1b");
 	CHECK_HAS(printed(true), "\"run_id\":\"\\u001b[2J\\\"\\\\\\\\xff");
 	CHECK_HAS_NOT(printed(true), "\xff");
 
 	tap_case("the longest texts of bytes that all have to be escaped fit");
-	begin();
+	check_bench_begin(&bench);
 	static char prefix[513];
 	memset(prefix, '\x01', sizeof prefix - 1);
-	facts.prefix = facts.server = prefix;
+	bench.facts.prefix = bench.facts.server = prefix;
 	for (int i = 0; i < FEATURES; i++) {
-		facts.trials[i].result = CHECK_FAILS;
-		memset(facts.trials[i].why, '\xff', sizeof facts.trials[i].why - 1);
-		memset(facts.trials[i].missing, '\x02', sizeof facts.trials[i].missing - 1);
+		bench.facts.trials[i].result = CHECK_FAILS;
+		memset(bench.facts.trials[i].why, '\xff', sizeof bench.facts.trials[i].why - 1);
+		memset(bench.facts.trials[i].missing, '\x02',
+		    sizeof bench.facts.trials[i].missing - 1);
 	}
-	facts.trials[FEATURE_LOCK].result = CHECK_WORKS;
+	bench.facts.trials[FEATURE_LOCK].result = CHECK_WORKS;
 	const char *json = printed(true);
 	CHECK(strcmp(json + strlen(json) - 4, "]}]\n") == 0);
 	CHECK_HAS(printed(false), "verdict: ");
 
 	tap_case("not reached: three lines, and why");
-	begin();
-	facts.is_reached = false;
-	facts.failure = OUTCOME_UNREACHABLE;
-	problem_set(&facts.problem, "Connection refused");
+	check_bench_begin(&bench);
+	bench.facts.is_reached = false;
+	bench.facts.failure = OUTCOME_UNREACHABLE;
+	problem_set(&bench.facts.problem, "Connection refused");
 	CHECK_TEXT(printed(false),
 	    "server: redis://db1\nreached: no: Connection refused\nverdict: unfit: Connection refused\n");
 }

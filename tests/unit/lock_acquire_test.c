@@ -12,21 +12,6 @@
 static struct bench bench;
 
 static void
-check_failed(enum outcome failure)
-{
-	CHECK_INT(bench.lock.state, LOCK_FAILED);
-	CHECK_INT(bench.lock.failure, failure);
-	CHECK_INT(bench.told_state, LOCK_FAILED);
-	CHECK_INT(lock_due(&bench.lock).ns, INT64_MAX);
-	/* And it is over: nothing comes after it. */
-	int total = bench.store.total, told = bench.told;
-	bench_pass(&bench, 3600 * S);
-	CHECK_INT(bench.store.total, total);
-	CHECK_INT(bench.told, told);
-	CHECK_INT(bench.store.overlaps, 0);
-}
-
-static void
 test_granted(void)
 {
 	tap_case("what an acquire asks for");
@@ -139,7 +124,7 @@ test_conflict(void)
 	bench_answer_held(&bench, 20 * S);
 	CHECK_TEXT(bench.lock.holder.token, "another");
 	CHECK_INT(bench.told, 1);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.total, 1);
 
 	tap_case("busy, then granted");
@@ -271,7 +256,7 @@ test_wait(void)
 	CHECK_INT(instant_between(start, bench.told_at), 301 * MS);
 	CHECK(tries >= 3 && tries <= 4);
 	CHECK_TEXT(bench.lock.holder.token, "another");
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.started[STORE_RELEASE], 0);
 
 	tap_case("-w: freed in the last moment is still acquired");
@@ -314,7 +299,7 @@ test_wait_ends_while_asking(void)
 	CHECK_INT(bench.store.request.rest_ns, 0);
 	bench_pass(&bench, 10 * MS);
 	bench_answer(&bench, OUTCOME_OK);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.closed, 0);
 
 	tap_case("and the answer to that release is not waited for longer than 80 ms");
@@ -323,7 +308,7 @@ test_wait_ends_while_asking(void)
 	CHECK_INT(bench.lock.state, LOCK_LEAVING);
 	bench_pass(&bench, 1);
 	CHECK_INT(bench.store.closed, 1);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 
 	static const enum outcome outcomes[] = {OUTCOME_LOST, OUTCOME_UNREACHABLE, OUTCOME_REFUSED,
 	    OUTCOME_DENIED, OUTCOME_UNKNOWN};
@@ -333,7 +318,7 @@ test_wait_ends_while_asking(void)
 		run_out_while_asking();
 		bench_answer(&bench, outcomes[i]);
 		bench_pass(&bench, 80 * MS);
-		check_failed(OUTCOME_HELD);
+		bench_check_failed(&bench, OUTCOME_HELD);
 	}
 }
 

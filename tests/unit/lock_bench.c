@@ -236,3 +236,48 @@ bench_after_t0(const struct bench *bench, int64_t ns)
 {
 	return instant_plus(bench->lock.t0, ns);
 }
+
+void
+bench_check_failed(struct bench *bench, enum outcome failure)
+{
+	CHECK_INT(bench->lock.state, LOCK_FAILED);
+	CHECK_INT(bench->lock.failure, failure);
+	CHECK_INT(bench->told_state, LOCK_FAILED);
+	CHECK_INT(lock_due(&bench->lock).ns, INT64_MAX);
+	int total = bench->store.total, told = bench->told;
+	bench_pass(bench, 3600 * S);
+	CHECK_INT(bench->store.total, total);
+	CHECK_INT(bench->told, told);
+	CHECK_INT(bench->store.overlaps, 0);
+}
+
+void
+bench_answer_line(struct bench *bench, int64_t left_ns, int64_t rank, bool followed)
+{
+	bench_answer_place(bench, left_ns,
+	    (struct place){.rank = rank, .ticket = 4711, .told = true, .followed = followed});
+}
+
+void
+bench_stand_in_line(struct bench *bench, int64_t left_ns, int64_t rank)
+{
+	bench_acquire(bench, 30 * S, WAIT_FOR_EVER);
+	bench->known = true;
+	bench_answer_line(bench, left_ns, rank, false);
+	CHECK_INT(bench->lock.state, LOCK_WAITING);
+}
+
+int64_t
+bench_pause_before_asking(struct bench *bench)
+{
+	struct instant before = bench->now;
+	CHECK(bench->store.under_way || bench_pass_until_asked(bench, 100 * S));
+	CHECK(bench_is_asked(bench, STORE_ACQUIRE));
+	return instant_between(before, bench->now);
+}
+
+void
+bench_check_about(int64_t pause, int64_t wanted)
+{
+	CHECK(pause >= wanted - wanted / 10 && pause <= wanted + wanted / 10);
+}

@@ -92,6 +92,24 @@ bench_answer_place(struct bench *bench, int64_t left_ns, struct place place);
 void
 bench_answer_broken(struct bench *bench);
 
+/* -- a waiter in line, for lock_line_test and lock_woken_test -- */
+
+/* HELD, with a place in line that is told. */
+void
+bench_answer_line(struct bench *bench, int64_t left_ns, int64_t rank, bool followed);
+
+/* In line and told, with the first answer had. */
+void
+bench_stand_in_line(struct bench *bench, int64_t left_ns, int64_t rank);
+
+/* How long it takes to the next request: an acquire. */
+int64_t
+bench_pause_before_asking(struct bench *bench);
+
+/* A tenth more or less than that. */
+void
+bench_check_about(int64_t pause, int64_t wanted);
+
 /* A message; left_ns as in struct holder. */
 void
 bench_wake(struct bench *bench, enum wake wake, int64_t left_ns);
@@ -103,6 +121,10 @@ bench_disturb(struct bench *bench);
 /* Is a request of this verb under way? */
 bool
 bench_is_asked(const struct bench *bench, enum store_verb verb);
+
+/* The lock has failed, has said so, and it is over: nothing comes after it. */
+void
+bench_check_failed(struct bench *bench, enum outcome failure);
 
 /* The instant that is that much after t0. */
 struct instant

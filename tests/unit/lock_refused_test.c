@@ -7,19 +7,6 @@
 
 static struct bench bench;
 
-static void
-check_failed(enum outcome failure)
-{
-	CHECK_INT(bench.lock.state, LOCK_FAILED);
-	CHECK_INT(bench.lock.failure, failure);
-	CHECK_INT(bench.told_state, LOCK_FAILED);
-	int total = bench.store.total, told = bench.told;
-	bench_pass(&bench, 3600 * S);
-	CHECK_INT(bench.store.total, total);
-	CHECK_INT(bench.told, told);
-	CHECK_INT(bench.store.overlaps, 0);
-}
-
 /* LOADING, BUSY, READONLY, MISCONF: the server is there, and it says why not. */
 static void
 test_passing_refusal(void)
@@ -31,7 +18,7 @@ test_passing_refusal(void)
 		bench_acquire(&bench, 30 * S, impatient[i]);
 		bench_pass(&bench, 20 * MS);
 		bench_answer_passing(&bench);
-		check_failed(OUTCOME_REFUSED);
+		bench_check_failed(&bench, OUTCOME_REFUSED);
 		CHECK_INT(bench.store.total, 1);
 	}
 
@@ -61,7 +48,7 @@ test_passing_refusal(void)
 	CHECK(bench.store.total >= 7 && bench.store.total <= 9);
 	CHECK_TEXT(bench.lock.problem.text, "for now");
 	CHECK_INT(bench.store.started[STORE_RELEASE], 0);
-	check_failed(OUTCOME_REFUSED);
+	bench_check_failed(&bench, OUTCOME_REFUSED);
 
 	tap_case("a server that goes away meanwhile was there: tried again until -w is over");
 	bench_acquire(&bench, 30 * S, 5 * S);
@@ -79,7 +66,7 @@ test_passing_refusal(void)
 	bench_answer_passing(&bench);
 	CHECK(bench_pass_until_asked(&bench, 1 * S));
 	bench_answer(&bench, OUTCOME_DENIED);
-	check_failed(OUTCOME_DENIED);
+	bench_check_failed(&bench, OUTCOME_DENIED);
 
 	tap_case("-w ends while such a try is under way: no conflict, and undone");
 	bench_acquire(&bench, 30 * S, 300 * MS);
@@ -87,7 +74,7 @@ test_passing_refusal(void)
 	CHECK(bench_pass_until_asked(&bench, 1 * S));
 	bench_pass(&bench, 1 * S);
 	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
-	check_failed(OUTCOME_UNREACHABLE);
+	bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 }
 
 int

@@ -9,19 +9,6 @@
 
 static struct bench bench;
 
-static void
-check_failed(enum outcome failure)
-{
-	CHECK_INT(bench.lock.state, LOCK_FAILED);
-	CHECK_INT(bench.lock.failure, failure);
-	CHECK_INT(bench.told_state, LOCK_FAILED);
-	int total = bench.store.total, told = bench.told;
-	bench_pass(&bench, 3600 * S);
-	CHECK_INT(bench.store.total, total);
-	CHECK_INT(bench.told, told);
-	CHECK_INT(bench.store.overlaps, 0);
-}
-
 /* One that has been told once that another has the lock. */
 static void
 wait_behind_another(int64_t ttl_ns, int64_t wait_ns)
@@ -44,7 +31,7 @@ test_first_contact(void)
 			bench_acquire(&bench, 30 * S, waits[k]);
 			bench_pass(&bench, 20 * MS);
 			bench_answer(&bench, outcomes[i]);
-			check_failed(outcomes[i]);
+			bench_check_failed(&bench, outcomes[i]);
 			CHECK_INT(bench.store.total, 1);
 			CHECK_HAS(bench.lock.problem.text, "outcome");
 		}
@@ -60,7 +47,7 @@ test_slow_first_contact(void)
 	CHECK_INT(bench.lock.state, LOCK_ASKING);
 	CHECK_INT(bench.store.total, 1);
 	bench_answer(&bench, OUTCOME_UNREACHABLE);
-	check_failed(OUTCOME_UNREACHABLE);
+	bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 
 	static const int64_t waits[] = {300 * MS, 5 * S};
 	for (size_t k = 0; k < COUNT_OF(waits); k++) {
@@ -73,7 +60,7 @@ test_slow_first_contact(void)
 		CHECK_INT(bench.lock.state, LOCK_LEAVING);
 		CHECK(bench_is_asked(&bench, STORE_RELEASE));
 		bench_pass(&bench, 80 * MS);
-		check_failed(OUTCOME_UNREACHABLE);
+		bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 		CHECK_TEXT(bench.lock.problem.text, "no answer in time");
 		CHECK(bench.lock.in_doubt); /* --if-unreachable is for servers that are not there */
 	}
@@ -108,7 +95,7 @@ test_unknown(void)
 	bench_answer(&bench, OUTCOME_UNKNOWN);
 	bench_pass(&bench, 0);
 	bench_answer_held(&bench, 20 * S);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.total, 2);
 
 	static const enum outcome seconds[] = {OUTCOME_UNKNOWN, OUTCOME_UNREACHABLE,
@@ -127,7 +114,7 @@ test_unknown(void)
 		CHECK(bench_is_asked(&bench, STORE_RELEASE));
 		CHECK_INT(bench.lock.state, LOCK_LEAVING);
 		bench_answer(&bench, OUTCOME_OK);
-		check_failed(failures[i]);
+		bench_check_failed(&bench, failures[i]);
 		CHECK_INT(bench.store.total, 3);
 	}
 }
@@ -187,7 +174,7 @@ test_server_lost(void)
 		int64_t tried = instant_between(lost_at, bench.told_at);
 		CHECK(
 		    tried <= rows[i].patience_ns && tried >= rows[i].patience_ns - rows[i].longest);
-		check_failed(OUTCOME_UNREACHABLE);
+		bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 		CHECK_INT(bench.store.started[STORE_RELEASE], 0);
 	}
 
@@ -197,7 +184,7 @@ test_server_lost(void)
 	fail_all(OUTCOME_UNREACHABLE, 0, pauses, COUNT_OF(pauses));
 	int64_t waited = instant_between(bench.lock.asked_at, bench.told_at);
 	CHECK(waited >= 9900 * MS && waited <= 10 * S);
-	check_failed(OUTCOME_UNREACHABLE);
+	bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 
 	tap_case("also when a try hangs at its end: a server error is never a conflict");
 	wait_behind_another(30 * S, 10 * S);
@@ -209,7 +196,7 @@ test_server_lost(void)
 	bench_pass(&bench, 10 * S);
 	if (bench.store.under_way)
 		bench_answer(&bench, OUTCOME_UNREACHABLE);
-	check_failed(OUTCOME_UNREACHABLE);
+	bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 
 	tap_case("one that comes back is waited at as before, and its patience begins anew");
 	wait_behind_another(30 * S, WAIT_FOR_EVER);
@@ -236,7 +223,7 @@ test_server_lost(void)
 	CHECK_INT(bench.lock.state, LOCK_WAITING);
 	CHECK(bench_pass_until_asked(&bench, 1 * S));
 	bench_answer(&bench, OUTCOME_DENIED);
-	check_failed(OUTCOME_DENIED);
+	bench_check_failed(&bench, OUTCOME_DENIED);
 
 	tap_case("answers lost without end: asked again for 60 s, then undone, then unreachable");
 	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
@@ -247,7 +234,7 @@ test_server_lost(void)
 	waited = instant_between(start, bench.now);
 	CHECK(waited <= 60 * S && waited >= 57500 * MS);
 	bench_pass(&bench, 4 * S);
-	check_failed(OUTCOME_UNREACHABLE);
+	bench_check_failed(&bench, OUTCOME_UNREACHABLE);
 	CHECK_INT(bench.store.closed, 1);
 }
 
@@ -261,7 +248,7 @@ check_undone(void)
 	CHECK_INT(bench.lock.state, LOCK_LEAVING);
 	bench_pass(&bench, 80 * MS);
 	CHECK_INT(bench.store.closed, 1);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
 }
 
@@ -285,7 +272,7 @@ test_give_up(void)
 	bench_pass(&bench, 20 * MS);
 	lock_give_up(&bench.lock, bench.now);
 	CHECK_INT(bench.told_at.ns, bench.now.ns);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.total, 1);
 
 	tap_case("given up in doubt, between two tries: undone");
@@ -303,7 +290,7 @@ test_give_up(void)
 	bench_pass(&bench, 0);
 	bench_answer_held(&bench, 20 * S);
 	lock_give_up(&bench.lock, bench.now);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.total, 2);
 
 	tap_case("given up just when it was granted: given back within 80 ms");
@@ -332,7 +319,7 @@ test_give_up(void)
 	bench_pass(&bench, 50 * MS);
 	lock_give_up(&bench.lock, bench.now);
 	bench_pass(&bench, 30 * MS);
-	check_failed(OUTCOME_HELD);
+	bench_check_failed(&bench, OUTCOME_HELD);
 	CHECK_INT(bench.store.started[STORE_RELEASE], 1);
 
 	tap_case("before it was begun, and after it has failed, there is nothing to give up");
@@ -342,7 +329,7 @@ test_give_up(void)
 	lock_acquire(&bench.lock, bench.now);
 	bench_answer(&bench, OUTCOME_DENIED);
 	lock_give_up(&bench.lock, bench.now);
-	check_failed(OUTCOME_DENIED);
+	bench_check_failed(&bench, OUTCOME_DENIED);
 	CHECK_INT(bench.store.total, 1);
 }
 

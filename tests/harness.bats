@@ -160,6 +160,36 @@ run_files() {
 	assert_output --partial 'what it said'
 }
 
+@test "tests/run: what tests/first.list names is started first, each file once" {
+	mkdir -p tree/tests
+	cp "$ROOT_DIR/tests/run" tree/tests/
+	for name in a b c d; do
+		bats_file "tree/tests/$name.bats" "$name true"
+	done
+	printf '%s\n' '# a comment' tests/c.bats tests/no-such.bats tests/b.bats >tree/tests/first.list
+	run env JOBS=1 tree/tests/run bats
+	assert_success
+	assert_equal "$(sed -n 's/^ok .*\(.\)\.bats: 1 passed.*/\1/p' <<<"$output" | xargs)" 'c b a d'
+	assert_equal "${lines[-1]}" '4 passed, 0 failed'
+}
+
+@test "tests/run: lint goes alone, fuzz beside what waits, one at a time, also with a single job" {
+	mkdir -p tree/tests/fuzz tree/scripts
+	cp "$ROOT_DIR/tests/run" tree/tests/
+	touch tree/tests/fuzz/{one,two}_fuzz.c
+	printf '#!/bin/sh\necho 1..1\necho "$2 begins" >>../said\nsleep 0.2\necho "$2 ends" >>../said\necho ok 1\n' >tree/scripts/fuzz
+	printf '#!/bin/sh\necho 1..1\necho "lint begins" >>../said\necho ok 1\n' >tree/scripts/lint
+	chmod +x tree/scripts/*
+	bats_file tree/tests/wait.bats "wait for i in {1..500}; do grep -q 'two ends' '$WORK/said' && return; sleep 0.02; done; false"
+	bats_file tree/tests/wait_too.bats 'too true'
+	cd tree
+	run env JOBS=1 tests/run lint fuzz bats
+	assert_success
+	assert_equal "${lines[-1]}" '5 passed, 0 failed'
+	assert_equal "$(tr '\n' , <../said)" 'lint begins,one begins,one ends,two begins,two ends,'
+	assert_equal "$(grep -c '^ok ' <<<"$output")" 5
+}
+
 @test "tests/run: DLOCK names the dlock that is tested, from where the caller is; ./dlock else" {
 	bats_file which.bats 'which echo "it is $DLOCK"; false'
 	printf '#!/bin/sh\n' >other

@@ -193,7 +193,10 @@ $(BUILD)/tools/%.so: tests/tools/%.c $(BUILD)/flags
 $(BUILD)/tools/%: tests/tools/%.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+
+# What it compares with a server's answers is dlock's own.
+$(BUILD)/tools/key_slots: $(addprefix $(BUILD)/plain/src/,base/keys.o base/problem.o store/cluster_slot.o)
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

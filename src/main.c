@@ -35,7 +35,9 @@
  *                    (what an answer means), redis_watch.h and redis_look.h (--watch),
  *                    redis_query.h (for view/), route.h (where the server is; routes.h),
  *                    sentinel.h (as sentinels say: sentinel_round.c, sentinel_member.h,
- *                    sentinel_view.h, sentinel_parts.h), lua/, none.h (no server)
+ *                    sentinel_view.h, sentinel_parts.h), cluster.h (as the nodes of a
+ *                    cluster say: cluster_map.h, cluster_redirect.h, cluster_slot.h), ear.h
+ *                    (where a waiter in a cluster is told), lua/, none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
  *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
  *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,
@@ -149,6 +151,7 @@ open_route(struct run *run)
 	    .url = &run->options.url,
 	    .limit_ns = run->options.connect_timeout_ns,
 	    .listens = true,
+	    .key = run->keys.lock,
 	};
 	if (password_open_sentinel(&run->sentinel_password, &run->options, &run->loop,
 		&run->signals, &settings.sentinel_secret) != 0)

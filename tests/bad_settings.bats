@@ -36,8 +36,6 @@ a unix:// URL has no user	unix://:hush@run/redis.sock
 path in the server URL is too long .at most 107 bytes	unix:///aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 slashes are missing behind rediss:	rediss:/ann:hush@db1
 named by rediss:// too .schemes	valkeys://ann:hush@127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, rediss://, unix://	redis+cluster://127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, rediss://, unix://	rediss+cluster://127.0.0.1:PORT
 not in this version of dlock .schemes: redis://, rediss://, unix://	postgres://ann:hush@127.0.0.1:PORT/app
 not in this version of dlock .schemes: redis://, rediss://, unix://	postgresql:///app
 named by redis:// too .schemes: redis://, rediss://, unix://	valkey://127.0.0.1:PORT

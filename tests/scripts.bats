@@ -27,7 +27,7 @@ teardown_file() { stop_redis; }
 	local calls count good
 	# A key, one of them in a loop or as a function's argument; a channel that is named after one.
 	good="KEYS\\[([1-5]|i)\\]|key\\b|lock\\b|info\\b|queue\\b|members\\b|channel_of\\(token\\)"
-	good="\\(('TIME'\\)|'PUBSUB', '(SHARD)?NUMSUB', |'[A-Z]+', ($good)[,)])"
+	good="\\(('TIME'\\)|'PUBSUB', '(SHARD)?NUMSUB', |'CLUSTER', 'SLOTS'|'[A-Z]+', ($good)[,)])"
 	# SCAN finds keys, and reads none.
 	good="redis.pcall\\(\\.\\.\\.\\)|redis.call\\('SCAN', cursor, |(redis\\.p?call|look)$good"
 	calls=$(grep -hE "(redis\.p?call|\blook)\(" "$ROOT_DIR"/src/store/lua/*.lua | grep -v '^local function look(')
@@ -49,7 +49,7 @@ teardown_file() { stop_redis; }
 		echo "${file##*/}"
 	done >checked
 	# All that take keys, but for survey.lua.
-	diff <(sort checked) <(printf '%s.lua\n' acquire break check confirm queue release renew renew_member status)
+	diff <(sort checked) <(printf '%s.lua\n' acquire break check confirm queue release release_alone renew renew_alone renew_member status)
 }
 
 @test "what scripts do at the server is with keys that they were given: one lock's (P93 R19)" {

@@ -33,8 +33,7 @@ parse_redis_url(struct options *options, size_t row, struct problem *problem)
 	struct problem why;
 	if (value == NULL || value[0] == '\0' || options_are_settled(options, row))
 		return true;
-	if (!url_parse(&options->url, value, URL_IGNORE_UNKNOWN_KEYS, &why) ||
-	    !server_is_offered(&options->url, &why)) {
+	if (!url_parse(&options->url, value, URL_IGNORE_UNKNOWN_KEYS, &why)) {
 		problem_set(problem, "REDIS_URL in the environment: %s", why.text);
 		return false;
 	}

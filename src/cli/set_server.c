@@ -12,21 +12,6 @@
 #define REPLICAS_MOST 1000
 
 bool
-server_is_offered(const struct url *url, struct problem *problem)
-{
-	const char *scheme = NULL;
-	if (url->scheme == URL_CLUSTER)
-		scheme = url->tls.on ? "rediss+cluster" : "redis+cluster";
-	if (scheme == NULL)
-		return true;
-	problem_set(problem,
-	    "%s:// is not in this version of dlock (schemes: redis://, rediss://, unix://, "
-	    "redis+sentinel://, rediss+sentinel://)",
-	    scheme);
-	return false;
-}
-
-bool
 set_server(struct options *options, const char *value, struct problem *problem)
 {
 	if (options->has_server) {
@@ -34,8 +19,7 @@ set_server(struct options *options, const char *value, struct problem *problem)
 		return false;
 	}
 	options->has_server = true;
-	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem) &&
-	    server_is_offered(&options->url, problem);
+	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem);
 }
 
 bool

@@ -55,9 +55,6 @@ bool
 set_watch(struct options *options, const char *value, struct problem *problem);
 
 /* set_server.c */
-/* Is there an engine for such a URL? False and a sentence. */
-bool
-server_is_offered(const struct url *url, struct problem *problem);
 bool
 set_server(struct options *options, const char *value, struct problem *problem);
 bool

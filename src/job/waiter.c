@@ -59,7 +59,8 @@ static void
 tell_untold(struct job *job)
 {
 	const struct lock *lock = &job->lock;
-	if (job->told_untold || lock->place.rank < 0 || lock->place.told)
+	if (job->told_untold || lock->place.rank < 0 || lock->place.told ||
+	    lock->untold.text[0] == '\0') /* it may yet be told */
 		return;
 	job->told_untold = true;
 	message_notice("waiting for '%s' by asking again and again: %s", job->settings->name,

@@ -18,7 +18,7 @@
 #include "base/problem.h"
 
 /* For the look-up of names, on either connection, and for the password; and those of a route. */
-#define STORE_MAX_HELPERS 20
+#define STORE_MAX_HELPERS 21
 
 enum outcome {
 	OUTCOME_OK,          /* acquired, renewed or released */

@@ -9,7 +9,9 @@
 
 #include "base/values.h"
 
-#define SCHEMES "redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://"
+#define SCHEMES                                                                                    \
+	"redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, redis+cluster://, "  \
+	"rediss+cluster://"
 #define EXAMPLE URL_EXAMPLE
 #define UNIX_EXAMPLE "unix:///path/to.sock"
 #define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."

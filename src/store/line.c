@@ -24,6 +24,7 @@ enum step {
 	STEP_EXEC,
 	STEP_PLAIN, /* the answer itself */
 	STEP_WAIT,
+	STEP_ASIDE, /* to something else */
 };
 
 void
@@ -84,12 +85,12 @@ append_words(struct line *line, enum step step, const char *one, const char *two
  * by EXISTS, whose answer is short whatever stands at the key.
  * NOLOOP: what the script itself changes would be told in the middle of its answer. */
 static void
-append_tracking(struct line *line)
+append_tracking(struct line *line, int64_t client_id)
 {
 	char id[24];
 	const char *on[] = {"CLIENT", "TRACKING", "ON", "REDIRECT", id, "OPTIN", "NOLOOP"};
 	const char *caching[] = {"CLIENT", "CACHING", "YES"};
-	snprintf(id, sizeof id, "%" PRId64, line->client_id);
+	snprintf(id, sizeof id, "%" PRId64, client_id);
 	append(line, STEP_NICE, sizeof on / sizeof *on, on);
 	append(line, STEP_NICE, sizeof caching / sizeof *caching, caching);
 	append_words(line, STEP_NICE, "EXISTS", line->key);
@@ -125,7 +126,7 @@ line_begin(struct line *line, bool join, bool track)
 		append_words(line, STEP_ID, "CLIENT", "ID");
 	line->follows = track && line->client_id != 0 && !line->no_tracking;
 	if (line->follows)
-		append_tracking(line);
+		append_tracking(line, line->client_id);
 	append_words(line, STEP_MULTI, "MULTI", NULL);
 	line->enters = true;
 	append_words(line, STEP_SUBSCRIBE, "SUBSCRIBE", line->channel);
@@ -141,6 +142,20 @@ line_end(struct line *line, bool join)
 	}
 	await(line, STEP_REQUEST);
 	append_words(line, STEP_EXEC, "EXEC", NULL);
+}
+
+void
+line_track_for(struct line *line, int64_t client_id)
+{
+	line->follows = !line->no_tracking;
+	if (line->follows)
+		append_tracking(line, client_id);
+}
+
+void
+line_put_aside(struct line *line)
+{
+	await(line, STEP_ASIDE);
 }
 
 /* -- messages --------------------------------------------------------------------------------- */
@@ -159,26 +174,32 @@ begins_with(const struct reply *reply, const char *word)
 }
 
 enum line_event
-line_read_message(const struct reply *what, int64_t *left_ms)
+line_read_message(const struct reply *text, int64_t *left_ms)
 {
 	struct problem ignored;
-	if (what->kind != REPLY_STRING)
+	if (text->kind != REPLY_STRING)
 		return LINE_NOTHING;
-	if (strcmp(what->text, "G") == 0)
+	if (strcmp(text->text, "G") == 0)
 		return LINE_GRANTED;
-	if (strncmp(what->text, "H:", 2) != 0)
+	if (strncmp(text->text, "H:", 2) != 0)
 		return LINE_NOTHING;
 	*left_ms = -1;
-	if (strcmp(what->text, "H:-1") != 0 &&
-	    !value_parse_count(what->text + 2, 0, INT64_MAX / NS_PER_MS, left_ms, &ignored))
+	if (strcmp(text->text, "H:-1") != 0 &&
+	    !value_parse_count(text->text + 2, 0, INT64_MAX / NS_PER_MS, left_ms, &ignored))
 		return LINE_NOTHING;
 	return LINE_HEAD;
+}
+
+bool
+line_is_change(const struct reply *reply)
+{
+	return begins_with(reply, "message") && is_text(reply->items[1], INVALIDATE);
 }
 
 static enum line_event
 read_message(const struct line *line, const struct reply *reply, int64_t *left_ms)
 {
-	if (is_text(reply->items[1], INVALIDATE))
+	if (line_is_change(reply))
 		return LINE_CHANGED;
 	if (!is_text(reply->items[1], line->channel))
 		return LINE_NOTHING;
@@ -403,6 +424,9 @@ read_step(struct line *line, enum step step, const struct reply *reply, const st
 	case STEP_WAIT:
 		*answer = reply;
 		return LINE_WAITED;
+	case STEP_ASIDE:
+		*answer = reply;
+		return LINE_ASIDE;
 	}
 	return LINE_UNASKED;
 }

@@ -34,6 +34,7 @@
 enum line_event {
 	LINE_NOTHING, /* part of an answer, or of no interest */
 	LINE_ANSWER,  /* the request's */
+	LINE_ASIDE,   /* to what was sent along with a request: line_put_aside */
 	LINE_STUCK,   /* the request's, an error; the connection can do no more, and is to be closed
 		       */
 	LINE_AGAIN, /* refused and not executed: to be sent again, and will then be done without */
@@ -101,8 +102,18 @@ line_end(struct line *line, bool join);
 void
 line_wait(struct line *line, int64_t replicas, int64_t timeout_ms);
 
-/* What it is that the server says. LINE_ANSWER: *answer is it. LINE_HEAD: *left_ms is when the key
- * expires, -1: never. */
+/* After line_begin, for who listens elsewhere: has changes of the key told to the connection with
+ * that number. */
+void
+line_track_for(struct line *line, int64_t client_id);
+
+/* What has been appended to the link last, before or after a request, is no part of it: it will
+ * have an answer of its own, LINE_ASIDE. */
+void
+line_put_aside(struct line *line);
+
+/* What it is that the server says. LINE_ANSWER, LINE_ASIDE: *answer is it. LINE_HEAD: *left_ms is
+ * when the key expires, -1: never. */
 enum line_event
 line_read(struct line *line, const struct reply *reply, const struct reply **answer,
     int64_t *left_ms);
@@ -111,6 +122,10 @@ line_read(struct line *line, const struct reply *reply, const struct reply **ans
  * LINE_NOTHING. */
 enum line_event
 line_read_message(const struct reply *text, int64_t *left_ms);
+
+/* Does it say that a key which is tracked has changed? */
+bool
+line_is_change(const struct reply *reply);
 
 /* Is there nothing that the server may have to say? While we listen that is not known; but then the
  * answer to UNSUBSCRIBE stands between what is older than a request and its answer. */

@@ -42,6 +42,7 @@ redis_drop_connection(struct redis_store *redis)
 {
 	redis_login_end(&redis->login);
 	redis_watch_hold_back(redis->watch, false);
+	ear_hold_back(redis->ear, false);
 	link_close(&redis->link);
 	line_reset(&redis->line);
 	/* It goes on telling when the server moves. */
@@ -91,10 +92,12 @@ on_deadline(void *context, struct instant now)
 		link_explain_delay(&redis->link, &why);
 		outcome = redis_login_judge(&redis->login, &why);
 		redis_note_detour(redis, &why);
+		redis_name_place(redis, &why);
 		break;
 	case PHASE_LOGIN:
 		outcome = redis_login_explain_delay(&redis->login, &why);
 		redis_note_detour(redis, &why);
+		redis_name_place(redis, &why);
 		break;
 	case PHASE_CLOSED:
 		why = redis->refusal;
@@ -122,6 +125,7 @@ on_opened(void *context)
 	redis->phase = PHASE_LOGIN;
 	redis->opened_at = clock_now();
 	redis_watch_hold_back(redis->watch, true);
+	ear_hold_back(redis->ear, true);
 	/* Beside a password nothing is done: what it has passed through, registers too, is left to
 	 * be written over by the login's own work, and not saved to the stack by somebody else's.
 	 */
@@ -140,6 +144,7 @@ on_logged_in(void *context, int64_t server_us)
 	redis->clock_at = clock_now();
 	redis->phase = PHASE_IDLE;
 	redis_watch_hold_back(redis->watch, false);
+	ear_hold_back(redis->ear, false);
 	loop_stop_timer(redis->loop, &redis->deadline);
 	if (redis->pending)
 		redis_send(redis);
@@ -222,6 +227,7 @@ redis_start(struct store *store, const struct store_request *request)
 	redis->pending = true;
 	redis->late = 0;
 	redis->turns = 0;
+	redis_begin_in_cluster(redis, request);
 	if (under_way)
 		redis->skip++;
 	switch (redis->phase) {
@@ -246,6 +252,7 @@ redis_close(struct store *store)
 	loop_stop_timer(redis->loop, &redis->deadline);
 	redis->pending = false;
 	redis_watch_close(redis->watch);
+	ear_close(redis->ear);
 	redis_drop_connection(redis);
 	if (redis->settings->route != NULL)
 		route_close(redis->settings->route);
@@ -256,6 +263,7 @@ redis_forget(struct store *store)
 {
 	struct redis_store *redis = from_store(store);
 	link_forget(&redis->link);
+	ear_forget(redis->ear);
 	if (redis->settings->route != NULL)
 		route_forget(redis->settings->route);
 	if (redis->login.secret != NULL)
@@ -298,6 +306,7 @@ redis_store_new(struct loop *loop, const struct redis_settings *settings)
 	redis->deadline = (struct timer){.due = on_deadline, .context = redis};
 	link_init(&redis->link, loop, settings->url, &events, redis);
 	line_init(&redis->line, &redis->link, settings->keys, settings->token);
+	redis_set_up_cluster(redis);
 	redis->login = (struct redis_login){
 	    .link = &redis->link,
 	    .url = settings->url,
@@ -321,5 +330,6 @@ redis_store_free(struct store *store)
 		route_cancel(from_store(store)->settings->route, &from_store(store)->asker);
 	link_free(&from_store(store)->link);
 	redis_watch_free(from_store(store)->watch);
+	ear_free(from_store(store)->ear);
 	free(from_store(store));
 }

@@ -48,6 +48,7 @@ answer_may_pass(const char *text)
 	    "MISCONF ",
 	    "MASTERDOWN ",
 	    "NOREPLICAS ",
+	    "CLUSTERDOWN ",
 	    "max number of clients",
 	};
 	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
@@ -94,7 +95,8 @@ strip_script(const char *text, size_t *length)
 bool
 answer_suggests_move(const char *text)
 {
-	static const char *const words[] = {"READONLY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS "};
+	static const char *const words[] = {"READONLY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ",
+	    "CLUSTERDOWN "};
 	size_t length;
 	const char *told = strip_script(text, &length);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -56,14 +56,19 @@ redis_send(struct redis_store *redis)
 		redis->waits_to_skip++;
 	redis->waits_sent = false;
 	bool join = redis->request.verb == STORE_ACQUIRE && redis->request.wait &&
-	    !redis_request_is_short(redis->settings, &redis->request);
+	    redis->ear == NULL && !redis_request_is_short(redis->settings, &redis->request);
 	line_begin(&redis->line, join, redis->request.follow);
+	if (redis->request.wait && redis->request.follow)
+		redis_append_following(redis);
+	redis_append_asking(redis);
 	redis->by_hash = redis_request_append(&redis->link, redis->settings, &redis->request,
-	    redis->no_hash ? 0 : redis->login.known, not_after_us(redis));
+	    redis->no_hash ? 0 : redis->login.known, not_after_us(redis),
+	    redis_must_be_alone(redis));
 	line_end(&redis->line, join);
 	/* Behind an acquire it would keep a release waiting that is to undo it. */
 	if (redis->request.verb != STORE_ACQUIRE)
 		redis_append_wait(redis);
+	redis_append_question(redis);
 	if (!link_flush(&redis->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);
@@ -87,28 +92,15 @@ static void
 complete_place(struct redis_store *redis, struct store_answer *answer)
 {
 	struct line *line = &redis->line;
+	if (redis->ear != NULL) {
+		redis_complete_place(redis, answer);
+		return;
+	}
 	if (redis->request.wait && !answer->place.told && !line->no_push && !answer->place.full)
 		line_give_up_push(line, "the server passes no messages on");
 	if (!answer->place.told)
 		answer->problem = line->why_no_push;
 	answer->place.followed = line->follows;
-}
-
-/* Redirections of one request; those that send it to and fro without end are an error. */
-#define MAX_TURNS 5
-
-/* An error that says that the server is another one: then it goes there. */
-static bool
-is_sent_elsewhere(struct redis_store *redis, const struct reply *reply)
-{
-	if (reply->kind != REPLY_ERROR || redis->settings->route == NULL)
-		return false;
-	if (route_redirect(redis->settings->route, reply->text) == ROUTE_STAY ||
-	    redis->turns >= MAX_TURNS)
-		return false;
-	redis->turns++;
-	redis_follow(redis);
-	return true;
 }
 
 /* Sends the request again, with the script's text, if it was not executed because its hash said
@@ -133,7 +125,7 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 	int64_t server_us = 0;
 	bool complete = true;
 
-	if (is_sent_elsewhere(redis, reply))
+	if (redis_is_sent_elsewhere(redis, reply))
 		return;
 	redis->outdated = reply->kind == REPLY_ERROR && answer_suggests_move(reply->text);
 	if (redis->outdated)
@@ -168,6 +160,7 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 		redis_send(redis);
 		return;
 	}
+	redis_note_possession(redis, &answer);
 	if (answer.outcome == OUTCOME_OK && redis_wants_replicas(redis, redis->request.verb)) {
 		redis_await_replicas(redis, &answer);
 		return;
@@ -211,6 +204,10 @@ redis_take_reply(struct redis_store *redis, const struct reply *reply)
 	case LINE_STUCK:
 		if (!skip(redis))
 			on_request_answer(redis, answer, event == LINE_STUCK);
+		break;
+	case LINE_ASIDE:
+		if (redis->settings->route != NULL)
+			route_learn(redis->settings->route, answer);
 		break;
 	case LINE_AGAIN:
 		if (!skip(redis))

@@ -8,6 +8,7 @@
 #define DLOCK_STORE_REDIS_PARTS_H
 
 #include "net/link.h"
+#include "store/ear.h"
 #include "store/line.h"
 #include "store/redis.h"
 #include "store/redis_login.h"
@@ -30,9 +31,14 @@ struct redis_store {
 	struct redis_login login;
 	struct line line;
 	struct redis_watch *watch; /* NULL: not wanted */
+	struct ear *ear;           /* where a waiter in a cluster is told; NULL: on the line */
 	struct timer deadline;
 	struct instant connect_until; /* of the connection that comes about */
 	unsigned int turns;           /* of this request, where a server has sent it elsewhere */
+	unsigned int halves;          /* and where it said that half of the keys are elsewhere */
+	bool is_guest;                /* it goes where the slot is moving to: behind ASKING */
+	struct instant half_at;       /* when that was last */
+	struct instant whole_at; /* our place among several was last confirmed with its marker */
 	/* Why the place that was found last was of no use; else empty. */
 	struct problem detour;
 	enum outcome detour_outcome;
@@ -96,6 +102,10 @@ redis_note_detour(struct redis_store *redis, const struct problem *why);
 bool
 redis_make_detour(struct redis_store *redis, enum outcome outcome, const struct problem *why);
 
+/* What is wrong is so at the place that was found: which that is, is put before it. */
+void
+redis_name_place(const struct redis_store *redis, struct problem *why);
+
 /* Time is over before a place was found. */
 void
 redis_explain_search(const struct redis_store *redis, enum outcome *outcome, struct problem *why);
@@ -130,6 +140,39 @@ redis_take_wait(struct redis_store *redis, const struct reply *reply);
 /* Nobody waits any more for the replicas. Is the connection free for another request? */
 bool
 redis_stop_awaiting(struct redis_store *redis);
+
+/* -- redis_cluster.c -------------------------------------------------------------------------- */
+
+void
+redis_set_up_cluster(struct redis_store *redis);
+
+/* A request is about to be begun. */
+void
+redis_begin_in_cluster(struct redis_store *redis, const struct store_request *request);
+
+/* Around the request that is appended to the link: behind line_begin, and behind line_end. */
+void
+redis_append_following(struct redis_store *redis);
+void
+redis_append_asking(struct redis_store *redis);
+void
+redis_append_question(struct redis_store *redis);
+
+/* Is the request to touch nothing but the key that decides? */
+bool
+redis_must_be_alone(const struct redis_store *redis);
+
+/* An error that says that the server is another one: then it goes there, or has been reported. */
+bool
+redis_is_sent_elsewhere(struct redis_store *redis, const struct reply *reply);
+
+/* Has a waiter told by its ear. */
+void
+redis_complete_place(struct redis_store *redis, struct store_answer *answer);
+
+/* The server has done what was asked. */
+void
+redis_note_possession(struct redis_store *redis, const struct store_answer *answer);
 
 /* -- redis_exchange.c ------------------------------------------------------------------------- */
 

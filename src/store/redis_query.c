@@ -97,6 +97,53 @@ explain_search(const struct redis_query *query, enum outcome *outcome, struct pr
 	problem_set(why, "%.128s: %.300s", place, query->detour.text);
 }
 
+/* -- asking, there or elsewhere --------------------------------------------------------------- */
+
+static void
+send_words(struct redis_query *query)
+{
+	static const char *const asking[] = {"ASKING"};
+	struct problem why;
+	query->phase = QUERY_ASKED;
+	query->skip = 0;
+	loop_set_timer(query->loop, &query->deadline,
+	    instant_plus(clock_now(), query->answer_limit_ns));
+	if (query->is_guest) {
+		link_append(&query->link, 1, asking);
+		query->skip = 1;
+	}
+	query->is_guest = false;
+	link_append(&query->link, (int)query->word_count, query->words);
+	if (!link_flush(&query->link)) {
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		fail(query, OUTCOME_UNREACHABLE, &why);
+	}
+}
+
+/* Has it been sent elsewhere, by who has not executed it? */
+static bool
+is_sent_elsewhere(struct redis_query *query, const struct reply *reply)
+{
+	struct problem why;
+	if (reply->kind != REPLY_ERROR || query->route == NULL)
+		return false;
+	enum route_turn turn = route_redirect(query->route, reply->text);
+	if (turn == ROUTE_STAY)
+		return false;
+	if (query->turns++ == ROUTE_MAX_TURNS) {
+		route_explain_delay(query->route, &why);
+		fail(query, OUTCOME_REFUSED, &why);
+		return true;
+	}
+	link_close(&query->link);
+	query->is_guest = turn == ROUTE_ASK;
+	query->connect_until = instant_plus(clock_now(), query->connect_limit_ns);
+	query->detour.text[0] = '\0';
+	loop_set_timer(query->loop, &query->deadline, query->connect_until);
+	look_for_server(query);
+	return true;
+}
+
 /* -- time ------------------------------------------------------------------------------------- */
 
 static void
@@ -143,6 +190,10 @@ on_logged_in(void *context, int64_t server_us)
 	struct redis_query *query = context;
 	query->clock_us = server_us;
 	query->clock_at = clock_now();
+	if (query->turns > 0) {
+		send_words(query);
+		return;
+	}
 	query->phase = QUERY_IDLE;
 	loop_stop_timer(query->loop, &query->deadline);
 	query->events->ready(query->context);
@@ -164,6 +215,10 @@ on_answer(void *context, const struct reply *reply)
 	} else if (query->phase != QUERY_ASKED) {
 		problem_set(&why, UNASKED);
 		fail(query, OUTCOME_REFUSED, &why);
+	} else if (query->skip > 0) {
+		query->skip--;
+	} else if (is_sent_elsewhere(query, reply)) {
+		return;
 	} else if (reply->kind == REPLY_ERROR && !query->takes_errors) {
 		answer_tell_error(reply->text, &why);
 		fail(query, answer_classify_error(reply->text), &why);
@@ -227,6 +282,9 @@ void
 redis_query_open(struct redis_query *query, int64_t limit_ns)
 {
 	query->opening_at = clock_now();
+	query->connect_limit_ns = limit_ns;
+	query->turns = 0;
+	query->skip = 0;
 	query->connect_until = instant_plus(query->opening_at, limit_ns);
 	query->detour.text[0] = '\0';
 	loop_set_timer(query->loop, &query->deadline, query->connect_until);
@@ -243,13 +301,12 @@ redis_query_command(struct redis_query *query, size_t word_count, const char *co
 		fail(query, OUTCOME_REFUSED, &why);
 		return;
 	}
-	query->phase = QUERY_ASKED;
-	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
-	link_append(&query->link, (int)word_count, words);
-	if (!link_flush(&query->link)) {
-		problem_set_errno(&why, "cannot write a request", ENOMEM);
-		fail(query, OUTCOME_UNREACHABLE, &why);
-	}
+	memcpy(query->words, words, word_count * sizeof *words);
+	query->word_count = word_count;
+	query->answer_limit_ns = limit_ns;
+	query->turns = 0;
+	query->is_guest = false;
+	send_words(query);
 }
 
 void
@@ -262,11 +319,10 @@ redis_query_ask(struct redis_query *query, enum redis_query_script script, size_
 	    [QUERY_SURVEY] = lua_survey,
 	    [QUERY_BREAK] = lua_break,
 	    [QUERY_CHECK] = lua_check,
+	    [QUERY_CLUSTER] = lua_cluster,
 	};
-	const char *argv[3 + QUERY_MAX_WORDS] = {"EVAL", scripts[script]};
-	char count[24];
-	snprintf(count, sizeof count, "%zu", key_count);
-	argv[2] = count;
+	const char *argv[3 + QUERY_MAX_WORDS] = {"EVAL", scripts[script], query->key_count};
+	snprintf(query->key_count, sizeof query->key_count, "%zu", key_count);
 	memcpy(argv + 3, words, word_count * sizeof *words);
 	redis_query_command(query, word_count + 3, argv, limit_ns);
 }
@@ -275,6 +331,7 @@ void
 redis_query_listen(struct redis_query *query, int64_t limit_ns)
 {
 	query->phase = QUERY_ASKED;
+	query->skip = 0;
 	loop_set_timer(query->loop, &query->deadline, instant_plus(clock_now(), limit_ns));
 }
 

@@ -33,6 +33,9 @@ struct redis_query_events {
 	void (*failed)(void *context, enum outcome outcome, const struct problem *why);
 };
 
+/* Keys and arguments of one script together. */
+#define QUERY_MAX_WORDS 128
+
 enum redis_query_phase {
 	QUERY_CLOSED,
 	QUERY_FINDING,
@@ -60,6 +63,15 @@ struct redis_query {
 	struct instant opened_at;  /* the connection stood; before that link.connecting_at */
 	int64_t clock_us;          /* the server's clock at clock_at, or a little less */
 	struct instant clock_at;
+	/* What was asked last, should it have to go elsewhere: it is borrowed until it is answered.
+	 */
+	const char *words[QUERY_MAX_WORDS + 3];
+	size_t word_count;
+	char key_count[24];
+	int64_t connect_limit_ns, answer_limit_ns;
+	unsigned int turns; /* a server has sent it elsewhere so often */
+	bool is_guest;      /* it goes where its slot is moving to */
+	unsigned int skip;  /* answers before its own */
 };
 
 /* Sets up a closed one. `route` and `secret` may be NULL; all is borrowed. */
@@ -72,19 +84,18 @@ redis_query_init(struct redis_query *query, struct loop *loop, const struct url 
 void
 redis_query_open(struct redis_query *query, int64_t limit_ns);
 
-/* Keys and arguments of one script together. */
-#define QUERY_MAX_WORDS 128
-
 enum redis_query_script {
 	QUERY_STATUS,
 	QUERY_LIST,
 	QUERY_SURVEY,
 	QUERY_BREAK,
 	QUERY_CHECK,
+	QUERY_CLUSTER,
 };
 
 /* Asks that script, when the last one has been answered: answered or failed follows within
- * `limit_ns`. `words`, plain strings, are its `key_count` keys and then its arguments. */
+ * `limit_ns`, and where a cluster has it on another node, after the way there. `words`, plain
+ * strings, are its `key_count` keys and then its arguments. */
 void
 redis_query_ask(struct redis_query *query, enum redis_query_script script, size_t key_count,
     size_t word_count, const char *const *words, int64_t limit_ns);

@@ -58,14 +58,16 @@ append_acquire(struct link *link, const struct redis_settings *settings,
 	    keys->queue, keys->members, settings->token, ttl, mode, least_fence,
 	    settings->fence_mode == FENCE_CLOCK ? "clock" : "counter", not_after, settings->record,
 	    settings->mode, ticket, max_waiters, request->ancestor != NULL ? request->ancestor : "",
-	    request->under ? "under" : ""};
+	    request->under ? "under" : "", "shard"};
+	/* The last word is for a cluster alone. */
+	size_t count = sizeof argv / sizeof *argv - (settings->url->scheme != URL_CLUSTER);
 
 	snprintf(ttl, sizeof ttl, "%" PRId64, ms_from_ns(request->ttl_ns));
 	snprintf(least_fence, sizeof least_fence, "%" PRId64, settings->min_fence + 1);
 	snprintf(not_after, sizeof not_after, "%" PRId64, not_after_us);
 	snprintf(ticket, sizeof ticket, "%" PRId64, request->ticket);
 	snprintf(max_waiters, sizeof max_waiters, "%" PRId64, settings->max_waiters);
-	link_append(link, sizeof argv / sizeof *argv, argv);
+	link_append(link, (int)count, argv);
 	return is_by_hash(&script);
 }
 
@@ -131,10 +133,35 @@ append_release(struct link *link, const struct redis_settings *settings,
 	return is_by_hash(&script);
 }
 
+/* By the key alone, or by the member alone. */
+static void
+append_alone(struct link *link, const struct redis_settings *settings,
+    const struct store_request *request)
+{
+	const struct keys *keys = settings->keys;
+	bool is_release = request->verb == STORE_RELEASE;
+	char ms[24];
+	const char *argv[] = {"EVAL", is_release ? lua_release_alone : lua_renew_alone, "1",
+	    is_exclusive(settings) ? keys->lock : keys->members, settings->token, ms};
+
+	if (!is_release && is_exclusive(settings)) {
+		append_renew(link, settings, request); /* has but one key */
+		return;
+	}
+
+	snprintf(ms, sizeof ms, "%" PRId64,
+	    ms_from_ns(is_release ? request->rest_ns : request->ttl_ns));
+	link_append(link, sizeof argv / sizeof *argv, argv);
+}
+
 bool
 redis_request_append(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request, unsigned int known, int64_t not_after_us)
+    const struct store_request *request, unsigned int known, int64_t not_after_us, bool alone)
 {
+	if (alone) {
+		append_alone(link, settings, request);
+		return false;
+	}
 	switch (request->verb) {
 	case STORE_ACQUIRE:
 		if (redis_request_is_short(settings, request))

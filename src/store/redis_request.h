@@ -20,10 +20,11 @@ const char *const *
 redis_request_hashes(void);
 
 /* Appends it to what link_flush sends. `not_after_us`, by the server's clock, is when an acquire
- * that comes late shall do nothing. The script goes as text, or as its hash if it is among those
- * that are `known` to the server (a bit for each of redis_request_hashes): then true. */
+ * that comes late shall do nothing. `alone`: a renewal, or a release, by the one key that decides.
+ * The script goes as text, or as its hash if it is among those that are `known` to the server (a
+ * bit for each of redis_request_hashes): then true. */
 bool
 redis_request_append(struct link *link, const struct redis_settings *settings,
-    const struct store_request *request, unsigned int known, int64_t not_after_us);
+    const struct store_request *request, unsigned int known, int64_t not_after_us, bool alone);
 
 #endif

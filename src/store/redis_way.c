@@ -72,6 +72,22 @@ redis_make_detour(struct redis_store *redis, enum outcome outcome, const struct 
 	return true;
 }
 
+/* Of a place that the URL does not name it is said which that is. */
+void
+redis_name_place(const struct redis_store *redis, struct problem *why)
+{
+	char place[URL_PLACE_TEXT];
+	struct problem bare = *why;
+	if (redis->settings->route == NULL)
+		return;
+	url_print_place(&redis->link.place, place, sizeof place);
+	problem_set(why, "%.128s: %.300s", place, bare.text);
+	why->is_denied = bare.is_denied;
+	why->is_setting = bare.is_setting;
+	why->is_system = bare.is_system;
+	why->is_passing = bare.is_passing;
+}
+
 void
 redis_explain_search(const struct redis_store *redis, enum outcome *outcome, struct problem *why)
 {
@@ -79,11 +95,9 @@ redis_explain_search(const struct redis_store *redis, enum outcome *outcome, str
 		route_explain_delay(redis->settings->route, why);
 		return;
 	}
-	char place[URL_PLACE_TEXT];
-	url_print_place(&redis->link.place, place, sizeof place);
 	*outcome = redis->detour_outcome;
 	*why = redis->detour;
-	problem_set(why, "%.128s: %.300s", place, redis->detour.text);
+	redis_name_place(redis, why);
 }
 
 void

@@ -21,7 +21,11 @@
 #include "base/loop.h"
 #include "base/problem.h"
 #include "lock/store.h"
+#include "net/link.h"
 #include "net/url.h"
+
+/* Redirections of one request; those that send it to and fro without end are an error. */
+#define ROUTE_MAX_TURNS 5
 
 /* Processes that a route runs for itself, at most: for names, and for a password. */
 #define ROUTE_MAX_HELPERS (URL_MAX_PLACES + 1)
@@ -51,6 +55,7 @@ enum route_turn {
 	ROUTE_STAY,  /* nothing: it is the answer to the request */
 	ROUTE_AGAIN, /* nothing was executed: find again, and send the same request there */
 	ROUTE_ASK,   /* the same, with ASKING before the request, this once */
+	ROUTE_LATER, /* the same, after a moment: half of what it needs is elsewhere */
 };
 
 struct route;
@@ -61,6 +66,9 @@ struct route_operations {
 	void (*cancel)(struct route *route, struct route_asker *asker);
 	void (*fail)(struct route *route, const struct problem *why);
 	enum route_turn (*redirect)(struct route *route, const char *error);
+	/* NULL: it never asks. */
+	bool (*ask)(struct route *route, bool is_renewal, struct link *link);
+	void (*learn)(struct route *route, const struct reply *reply);
 	void (*explain_delay)(const struct route *route, struct problem *why);
 	void (*rest)(struct route *route);
 	void (*close)(struct route *route);
@@ -113,6 +121,20 @@ static inline enum route_turn
 route_redirect(struct route *route, const char *error)
 {
 	return route->operations->redirect(route, error);
+}
+
+/* Behind a request to the place that was found the route may have a question of its own, which it
+ * appends to the link: true, and what is answered goes to route_learn. */
+static inline bool
+route_ask(struct route *route, bool is_renewal, struct link *link)
+{
+	return route->operations->ask != NULL && route->operations->ask(route, is_renewal, link);
+}
+static inline void
+route_learn(struct route *route, const struct reply *reply)
+{
+	if (route->operations->learn != NULL)
+		route->operations->learn(route, reply);
 }
 
 /* The user's time is over before `found`: what was waited for. */

@@ -3,6 +3,7 @@
 
 #include "store/routes.h"
 
+#include "store/cluster.h"
 #include "store/sentinel.h"
 
 int
@@ -18,8 +19,10 @@ route_open(struct route **route, struct loop *loop, const struct route_settings 
 	switch (settings->url->scheme) {
 	case URL_REDIS:
 	case URL_UNIX:
-	case URL_CLUSTER:
 		return 0;
+	case URL_CLUSTER:
+		*route = cluster_route_new(loop, settings->url, settings->key);
+		break;
 	case URL_SENTINEL:
 		*route = sentinel_route_new(loop, &sentinel);
 		break;

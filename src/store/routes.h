@@ -13,6 +13,7 @@ struct route_settings {
 	struct secret_source *sentinel_secret; /* the sentinels' password; NULL: none */
 	int64_t limit_ns;                      /* for one server of the route to answer */
 	bool listens;                          /* moves are to be told */
+	const char *key; /* in a cluster: of the lock, NULL: not known yet (cluster_aim) */
 };
 
 /* *route: the one for that URL, NULL: it needs none. What settings point to is borrowed. 0, or -1

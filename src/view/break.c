@@ -45,6 +45,8 @@ ask(struct breaking *breaking, const char *record)
 		record != NULL ? record : "", not_after}};
 	if (!keys_make(&keys, settings->prefix, breaking->name, &visit->problem))
 		return false;
+	if (!visit_settle(visit, keys.lock))
+		return false;
 	sight_begin(&breaking->taken, breaking->name, keys.lock);
 	snprintf(not_after, sizeof not_after, "%" PRId64,
 	    redis_query_not_after_us(&visit->query, settings->answer_limit_ns));

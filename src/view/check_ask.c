@@ -23,6 +23,7 @@
 struct asking {
 	struct visit *visit, *second;
 	struct check_facts *facts;
+	struct keys keys; /* of the lock that is tried */
 	struct instant sent_at;
 	int64_t sent_us; /* by this host's wall clock */
 	bool is_refused;
@@ -180,13 +181,47 @@ ask_settings(struct asking *asking)
 }
 
 static bool
+take_cluster(void *context, const struct reply *reply)
+{
+	struct asking *asking = context;
+	struct check_facts *facts = asking->facts;
+	if (reply->kind == REPLY_ERROR)
+		return true;
+	if (reply->kind != REPLY_ARRAY || reply->count != 5)
+		return false;
+	for (size_t i = 0; i < 3; i++) {
+		if (reply->items[i]->kind != REPLY_INTEGER)
+			return false;
+	}
+	facts->cluster_slots = reply->items[0]->integer;
+	facts->cluster_masters = reply->items[1]->integer;
+	facts->cluster_replicas = reply->items[2]->integer;
+	return true;
+}
+
+/* A user may be refused the one or the other. */
+static bool
+ask_cluster(struct asking *asking)
+{
+	static const char *const words[3] = {"CLUSTER", "INFO"};
+	const struct question question = {QUERY_CLUSTER, 0, 2, {"-1", "0"}};
+	bool told_info = asking->facts->told[SOURCE_INFO];
+	if (!asking->facts->is_cluster)
+		return true;
+	if (!ask(asking, words, take_info))
+		return false;
+	asking->facts->told[SOURCE_INFO] = told_info;
+	return visit_ask(asking->visit, &question, take_cluster, asking);
+}
+
+static bool
 ask_all(struct asking *asking)
 {
 	static const char *const hello[3] = {"HELLO", "2"};
 	static const char *const client_info[3] = {"CLIENT", "INFO"};
 	return ask_rounds(asking) && ask(asking, hello, take_hello) && ask_settings(asking) &&
-	    ask(asking, client_info, take_client_info) &&
-	    check_trial_run(asking->visit, asking->second, asking->facts);
+	    ask(asking, client_info, take_client_info) && ask_cluster(asking) &&
+	    check_trial_run(asking->visit, asking->second, &asking->keys, asking->facts);
 }
 
 /* A literal address, as a Unix socket, is looked up nowhere. */
@@ -201,7 +236,7 @@ static void
 note_arrival(struct check_facts *facts, const struct redis_query *query)
 {
 	facts->is_reached = true;
-	if (is_named(query->link.url))
+	if (query->link.place.port == 0 && is_named(query->link.url))
 		facts->lookup_ns = instant_between(query->opening_at, query->link.connecting_at);
 	facts->connect_ns = instant_between(query->link.connecting_at, query->opened_at);
 	facts->login_ns = instant_between(query->opened_at, query->clock_at);
@@ -231,12 +266,13 @@ note_sentinels(struct check_facts *facts, const struct view_settings *settings)
 	}
 }
 
+/* In a cluster all is asked of the node that has the lock that is tried. */
 static bool
-begin(struct visit *visit, const struct view_settings *settings)
+begin(struct visit *visit, const struct view_settings *settings, const struct keys *keys)
 {
 	bool is_there = visit_begin(visit, settings);
 	visit->query.takes_errors = true;
-	return is_there;
+	return is_there && visit_settle(visit, keys->lock);
 }
 
 /* Another connection: is it to the same server? */
@@ -244,7 +280,7 @@ static bool
 open_second(struct asking *asking, const struct view_settings *settings)
 {
 	static const char *const words[] = {"INFO", "server"};
-	return begin(asking->second, settings) &&
+	return begin(asking->second, settings, &asking->keys) &&
 	    visit_command(asking->second, 2, words, take_second_run_id, asking);
 }
 
@@ -254,7 +290,12 @@ check_ask(struct check_facts *facts, const struct view_settings *settings)
 	static struct visit visit, second;
 	struct asking asking = {.visit = &visit, .second = &second, .facts = facts};
 	struct visit *failed = NULL;
-	if (!begin(&visit, settings)) {
+	facts->is_cluster = settings->url->scheme == URL_CLUSTER;
+	if (!check_trial_make_keys(&asking.keys, settings->prefix, &facts->problem)) {
+		facts->failure = OUTCOME_UNKNOWN; /* not reached: the prefix has been tried */
+		return;
+	}
+	if (!begin(&visit, settings, &asking.keys)) {
 		failed = &visit;
 	} else {
 		note_arrival(facts, &visit.query);

@@ -29,6 +29,7 @@ check_facts_init(struct check_facts *facts, const char *server, const char *pref
 	facts->sentinels = -1;
 	facts->clients = facts->clients_most = facts->idle_s = -1;
 	facts->clock_error_us = facts->message_ns = -1;
+	facts->cluster_slots = facts->cluster_masters = facts->cluster_replicas = -1;
 }
 
 /* -- what the server tells -------------------------------------------------------------------- */
@@ -113,6 +114,7 @@ take_field(struct check_facts *facts, const char *name, const char *value)
 	    {"maxmemory-policy", facts->policy, sizeof facts->policy},
 	    {"appendfsync", facts->appendfsync, sizeof facts->appendfsync},
 	    {"save", facts->save, sizeof facts->save},
+	    {"cluster_state", facts->cluster_state, sizeof facts->cluster_state},
 	};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		if (strcmp(name, numbers[i].name) == 0)
@@ -259,6 +261,8 @@ users_of(const char *command)
 	    {"PERSIST", ONE(FEATURE_COUNTER)},
 	    {"PUBLISH", ONE(FEATURE_MESSAGES)},
 	    {"PUBSUB NUMSUB", ONE(FEATURE_MESSAGES)},
+	    {"SPUBLISH", ONE(FEATURE_MESSAGES)},
+	    {"PUBSUB SHARDNUMSUB", ONE(FEATURE_MESSAGES)},
 	    {"TYPE", SEEING | ONE(FEATURE_BREAK)},
 	    {"GETRANGE", SEEING | ONE(FEATURE_BREAK)},
 	    {"HMGET", SEEING},

@@ -94,6 +94,12 @@ struct check_facts {
 	int64_t listed_replicas, alive_replicas;
 	char master[96];
 
+	bool is_cluster; /* asked as one; all else is of the node that has the trial's lock */
+	char cluster_state[16];
+	int64_t cluster_slots;    /* that have an owner */
+	int64_t cluster_masters;  /* that have slots */
+	int64_t cluster_replicas; /* the fewest of one of them */
+
 	char seen_as[80]; /* our address as the server has it, where it is not what we have */
 	int64_t rounds;   /* how many round trips there were */
 	int64_t round_ns[CHECK_ROUNDS]; /* ascending once check_facts_sort was called */

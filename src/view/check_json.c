@@ -156,6 +156,18 @@ add_features(struct json *json, const struct check_facts *facts)
 	json_close(json, ']');
 }
 
+/* Of a cluster alone. */
+static void
+add_cluster(struct json *json, const struct check_facts *facts)
+{
+	if (!facts->is_cluster)
+		return;
+	add_text(json, "cluster_state", facts->cluster_state);
+	add_number(json, "cluster_slots", facts->cluster_slots);
+	add_number(json, "cluster_masters", facts->cluster_masters);
+	add_number(json, "cluster_replicas", facts->cluster_replicas);
+}
+
 void
 check_print_json(struct text *text, const struct check_facts *facts,
     const struct check_judgement *judgement)
@@ -173,6 +185,7 @@ check_print_json(struct text *text, const struct check_facts *facts,
 	add_sentinels(&json, facts);
 	add_times(&json, facts);
 	add_features(&json, facts);
+	add_cluster(&json, facts);
 	size_t length = json_end(&json);
 	if (length == 0) {
 		text->failed = true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/values.h"
+#include "store/cluster_slot.h"
 
 /* A clock that is wrong by more will be set one day, and forward it ends leases early. */
 #define CLOCK_MOST_US INT64_C(1000000)
@@ -86,9 +87,8 @@ judge_identity(const struct check_facts *facts, struct check_judgement *judgemen
 		    "two connections were shown two servers (run id %s and %s): a lock must be kept by "
 		    "one",
 		    facts->run_id, facts->other_run_id);
-	if (strcmp(facts->mode, "cluster") == 0)
-		FATAL("cluster",
-		    "it is a node of a Redis Cluster, which this version of dlock does not speak to");
+	if (strcmp(facts->mode, "cluster") == 0 && !facts->is_cluster)
+		FATAL("cluster", "it is a node of a Redis Cluster: name that by redis+cluster://");
 	if (strcmp(facts->role, "replica") == 0 || strcmp(facts->role, "slave") == 0)
 		FATAL("replica", "it is a replica%s: locks are kept by its master",
 		    strcmp(facts->master_link, "down") == 0 ? " that has lost its master" : "");
@@ -182,6 +182,28 @@ judge_replicas(const struct check_facts *facts, struct check_judgement *judgemen
 		BUT("failover",
 		    "it has replicas, and min-replicas-to-write is 0: cut off from them it goes on to "
 		    "give locks, which a failover forgets");
+}
+
+static void
+judge_cluster(const struct check_facts *facts, struct check_judgement *judgement)
+{
+	if (!facts->is_cluster)
+		return;
+	if (facts->mode[0] != '\0' && strcmp(facts->mode, "cluster") != 0)
+		BUT("no-cluster", "it is no node of a Redis Cluster: name it by redis://");
+	if (facts->cluster_state[0] != '\0' && strcmp(facts->cluster_state, "ok") != 0)
+		FATAL("cluster-state", "the state of the cluster is %s, not ok",
+		    facts->cluster_state);
+	if (facts->cluster_slots >= 0 && facts->cluster_slots < CLUSTER_SLOTS)
+		BUT("cluster-slots",
+		    "%" PRId64
+		    " of the cluster's %d slots have no owner: what is locked there can be "
+		    "neither had nor kept",
+		    CLUSTER_SLOTS - facts->cluster_slots, CLUSTER_SLOTS);
+	if (facts->cluster_masters > 0 && facts->cluster_replicas == 0)
+		BUT("cluster-replicas",
+		    "a master of the cluster has no replica: when it fails its locks can be neither had "
+		    "nor kept");
 }
 
 /* -- connections ------------------------------------------------------------------------------ */
@@ -288,6 +310,7 @@ check_judge(const struct check_facts *facts, struct check_judgement *judgement)
 	else if (facts->failure != OUTCOME_OK)
 		FATAL(facts->is_reached ? "lost" : "unreachable", "%s", facts->problem.text);
 	judge_identity(facts, judgement);
+	judge_cluster(facts, judgement);
 	judge_replicas(facts, judgement);
 	judge_sentinels(facts, judgement);
 	judge_memory(facts, judgement);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/values.h"
+#include "store/cluster_slot.h"
 
 #define NOT_TOLD "not told"
 
@@ -121,6 +122,21 @@ print_identity(struct text *text, struct line *line, const struct check_facts *f
 	end(text, line);
 	put(line, "role: %s, mode: %s%s", or_not_told(facts->role), or_not_told(facts->mode),
 	    facts->loading > 0 ? ", loading its data" : "");
+	end(text, line);
+}
+
+static void
+print_cluster(struct text *text, struct line *line, const struct check_facts *facts)
+{
+	if (!facts->is_cluster)
+		return;
+	put(line, "cluster: state %s", or_not_told(facts->cluster_state));
+	if (facts->cluster_slots >= 0)
+		put(line,
+		    ", %" PRId64 " of %d slots at %" PRId64
+		    " masters, replicas of each at least %" PRId64,
+		    facts->cluster_slots, CLUSTER_SLOTS, facts->cluster_masters,
+		    facts->cluster_replicas);
 	end(text, line);
 }
 
@@ -252,6 +268,7 @@ check_print_facts(struct text *text, const struct check_facts *facts)
 	if (!facts->is_reached)
 		return;
 	print_identity(text, &line, facts);
+	print_cluster(text, &line, facts);
 	print_persistence(text, &line, facts);
 	print_limits(text, &line, facts);
 	print_times(text, &line, facts);

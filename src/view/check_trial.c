@@ -86,9 +86,10 @@ ask_check(struct trial *trial, const char *what,
     bool (*take)(void *context, const struct reply *reply))
 {
 	const struct keys *keys = &trial->keys;
-	const struct question question = {QUERY_CHECK, 5, 7,
+	const char *shard = trial->facts->is_cluster ? "shard" : "";
+	const struct question question = {QUERY_CHECK, 5, 8,
 	    {keys->lock, keys->fence, keys->info, keys->queue, keys->members, what,
-		trial->one.token}};
+		trial->one.token, shard}};
 	return ask(trial, &question, take);
 }
 
@@ -178,6 +179,13 @@ stand_in_line(struct trial *trial)
 			check_facts_take_trial(facts, FEATURE_WAIT, false,
 			    explain(&two->answer.problem, "the server does not let anybody wait"));
 		return false;
+	}
+	/* In a cluster it listens on a second connection, which has not been there before. */
+	if (facts->is_cluster && !two->answer.place.told && two->answer.problem.text[0] == '\0' &&
+	    check_party_wait(two, &two->changed_at)) {
+		two->changed_at = INSTANT_NEVER;
+		if (request(trial, two, STORE_ACQUIRE, true, false) != OUTCOME_HELD)
+			return !trial->is_lost;
 	}
 	if (!two->answer.place.told) {
 		check_facts_take_trial(facts, FEATURE_MESSAGES, false,
@@ -285,20 +293,24 @@ try_all(struct trial *trial)
 }
 
 bool
-check_trial_run(struct visit *visit, struct visit *second, struct check_facts *facts)
+check_trial_make_keys(struct keys *keys, const char *prefix, struct problem *problem)
+{
+	char name[sizeof TRIAL_NAME + TOKEN_SIZE], token[TOKEN_SIZE];
+	identity_make_token(token);
+	snprintf(name, sizeof name, TRIAL_NAME "%s", token);
+	return keys_make(keys, prefix, name, problem);
+}
+
+bool
+check_trial_run(struct visit *visit, struct visit *second, const struct keys *keys,
+    struct check_facts *facts)
 {
 	static struct trial trial;
-	char name[sizeof TRIAL_NAME + TOKEN_SIZE], token[TOKEN_SIZE];
 	memset(&trial, 0, sizeof trial);
 	trial.visit = visit;
 	trial.second = second;
 	trial.facts = facts;
-	identity_make_token(token);
-	snprintf(name, sizeof name, TRIAL_NAME "%s", token);
-	if (!keys_make(&trial.keys, visit->settings->prefix, name, &visit->problem)) {
-		visit->outcome = OUTCOME_UNKNOWN;
-		return false;
-	}
+	trial.keys = *keys;
 	if (check_party_open(&trial.one, visit->settings, &trial.keys) &&
 	    check_party_open(&trial.two, visit->settings, &trial.keys)) {
 		visit->leave = second->leave = leave;

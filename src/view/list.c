@@ -2,11 +2,14 @@
  * SPDX-License-Identifier: MIT */
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
 #include "exits.h"
+#include "store/cluster_map.h"
 #include "view/glob.h"
 #include "view/look.h"
 #include "view/picture.h"
@@ -15,10 +18,22 @@
 #define BATCH_MAX (QUERY_MAX_WORDS / 4)
 #define BATCH_BYTES 28000
 
+/* A lock that is shown: what stands behind its name, in `shown`. */
+struct row {
+	const char *name;
+	size_t begin, end;
+};
+
 struct list {
 	const struct view_settings *settings;
 	struct visit visit;
-	char **names; /* that SCAN has found */
+	struct url_place *masters; /* of a cluster */
+	size_t master_count, master_room;
+	int64_t nodes, nodes_seen; /* that there are; that have been told of */
+	struct row *rows;
+	size_t row_count, row_room;
+	struct text shown; /* what the rows have */
+	char **names;      /* that SCAN has found */
 	size_t count, room;
 	char cursor[24]; /* SCAN's; "0" at the end */
 	size_t next;     /* the first of the names that has not been looked at */
@@ -96,15 +111,16 @@ compare_names(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* In their order, and those that SCAN has found twice once. */
+/* Those of the server that was asked last, in their order, and those that SCAN has found twice
+ * once. */
 static void
 arrange(struct list *list)
 {
-	size_t kept = 0;
-	if (list->count > 0)
-		qsort(list->names, list->count, sizeof *list->names, compare_names);
-	for (size_t i = 0; i < list->count; i++) {
-		if (kept > 0 && strcmp(list->names[i], list->names[kept - 1]) == 0) {
+	size_t kept = list->next;
+	if (list->count > kept)
+		qsort(list->names + kept, list->count - kept, sizeof *list->names, compare_names);
+	for (size_t i = kept; i < list->count; i++) {
+		if (kept > list->next && strcmp(list->names[i], list->names[kept - 1]) == 0) {
 			free(list->names[i]);
 			continue;
 		}
@@ -133,19 +149,56 @@ find(struct list *list, const char *pattern)
 
 /* What was free again when it was looked at is none. */
 static void
-show(struct list *list)
+show(struct list *list, const char *name)
 {
 	const struct sight *sight = &list->sight;
-	bool first = list->text.used == 0;
 	if (sight->state == SIGHT_FREE)
 		return;
-	if (list->settings->json) {
-		text_add(&list->text, first ? "[" : ",\n", first ? 1 : 2);
-		picture_add_json(&list->text, sight, NULL);
-	} else {
-		picture_add_name(&list->text, sight->name, list->width);
-		picture_add_row(&list->text, sight);
+	if (list->row_count == list->row_room) {
+		size_t room = list->row_room == 0 ? 64 : 2 * list->row_room;
+		struct row *rows = realloc(list->rows, room * sizeof *rows);
+		list->no_memory = rows == NULL;
+		if (rows == NULL)
+			return;
+		list->rows = rows;
+		list->row_room = room;
 	}
+	struct row *row = &list->rows[list->row_count++];
+	*row = (struct row){.name = name, .begin = list->shown.used};
+	if (list->settings->json)
+		picture_add_json(&list->shown, sight, NULL);
+	else
+		picture_add_row(&list->shown, sight);
+	row->end = list->shown.used;
+	list->no_memory = list->shown.failed;
+}
+
+static int
+compare_rows(const void *one, const void *other)
+{
+	return strcmp(((const struct row *)one)->name, ((const struct row *)other)->name);
+}
+
+/* In the order of the names. What has moved from one node to another meanwhile is there twice. */
+static void
+compose(struct list *list)
+{
+	const char *last = NULL;
+	if (list->row_count > 0)
+		qsort(list->rows, list->row_count, sizeof *list->rows, compare_rows);
+	for (size_t i = 0; i < list->row_count; i++) {
+		const struct row *row = &list->rows[i];
+		if (last != NULL && strcmp(last, row->name) == 0)
+			continue;
+		if (list->settings->json)
+			text_add(&list->text, last == NULL ? "[" : ",\n", last == NULL ? 1 : 2);
+		else
+			picture_add_name(&list->text, row->name, list->width);
+		text_add(&list->text, list->shown.bytes + row->begin, row->end - row->begin);
+		last = row->name;
+	}
+	if (list->settings->json)
+		text_add(&list->text, last == NULL ? "[]\n" : "]\n", last == NULL ? 3 : 2);
 	list->no_memory = list->text.failed;
 }
 
@@ -172,8 +225,7 @@ take_locks(void *context, const struct reply *reply)
 		list->is_long = list->settings->json && list->sight.next[0] != '\0';
 		if (list->is_long)
 			return true;
-		show(list);
-		list->next++;
+		show(list, list->names[list->next++]);
 	}
 	return true;
 }
@@ -184,7 +236,9 @@ survey(struct list *list)
 {
 	struct question question = {.script = QUERY_SURVEY};
 	size_t bytes = 0;
-	for (size_t i = 0; i < BATCH_MAX && list->next + i < list->count; i++) {
+	/* Locks of different slots make no request for a cluster. */
+	size_t most = list->settings->url->scheme == URL_CLUSTER ? 1 : BATCH_MAX;
+	for (size_t i = 0; i < most && list->next + i < list->count; i++) {
 		struct keys *keys = &list->keys[i];
 		const char *const words[] = {keys->lock, keys->info, keys->queue, keys->members};
 		if (!keys_make(keys, list->settings->prefix, list->names[list->next + i],
@@ -199,18 +253,20 @@ survey(struct list *list)
 	}
 	question.word_count = question.key_count;
 	list->is_long = false;
+	visit_aim(&list->visit, list->keys[0].lock);
 	if (!visit_ask(&list->visit, &question, take_locks, list))
 		return false;
 	if (!list->is_long)
 		return true;
-	if (!look_at(&list->visit, list->names[list->next++], &list->sight))
+	if (!look_at(&list->visit, list->names[list->next], &list->sight))
 		return false;
-	show(list);
+	show(list, list->names[list->next++]);
 	return true;
 }
 
+/* All locks of one server. */
 static bool
-make_list(struct list *list, const char *pattern)
+list_server(struct list *list, const char *pattern)
 {
 	if (!find(list, pattern))
 		return false;
@@ -221,12 +277,80 @@ make_list(struct list *list, const char *pattern)
 	return true;
 }
 
+/* -- the servers of a cluster ------------------------------------------------------------------ */
+
+static void
+add_master(struct list *list, const struct url_place *master)
+{
+	if (list->master_count == list->master_room) {
+		size_t room = list->master_room == 0 ? 16 : 2 * list->master_room;
+		struct url_place *masters = realloc(list->masters, room * sizeof *masters);
+		list->no_memory = masters == NULL;
+		if (masters == NULL)
+			return;
+		list->masters = masters;
+		list->master_room = room;
+	}
+	list->masters[list->master_count++] = *master;
+}
+
+static bool
+take_nodes(void *context, const struct reply *reply)
+{
+	struct list *list = context;
+	struct url_place place;
+	bool is_master;
+	if (reply->kind != REPLY_ARRAY || reply->count != 5 ||
+	    reply->items[3]->kind != REPLY_INTEGER || reply->items[4]->kind != REPLY_STRING)
+		return false;
+	const char *at = reply->items[4]->text, *end = at + reply->items[4]->length;
+	list->nodes = reply->items[3]->integer;
+	if (at == end)
+		list->nodes_seen = list->nodes;
+	while (at < end && !list->no_memory) {
+		if (!cluster_map_read(&at, end, &list->visit.query.link.place, &place, &is_master))
+			return false;
+		list->nodes_seen++;
+		if (is_master)
+			add_master(list, &place);
+	}
+	return true;
+}
+
+static bool
+list_cluster(struct list *list, const char *pattern)
+{
+	char skip[24];
+	const struct question question = {QUERY_CLUSTER, 0, 2, {"-1", skip}};
+	do {
+		snprintf(skip, sizeof skip, "%" PRId64, list->nodes_seen);
+		if (!visit_ask(&list->visit, &question, take_nodes, list) || list->no_memory)
+			return false;
+	} while (list->nodes_seen < list->nodes);
+	for (size_t i = 0; i < list->master_count; i++) {
+		if (!visit_move(&list->visit, &list->masters[i]) || !list_server(list, pattern))
+			return false;
+	}
+	return true;
+}
+
+static bool
+make_list(struct list *list, const char *pattern)
+{
+	bool is_cluster = list->settings->url->scheme == URL_CLUSTER;
+	return visit_begin(&list->visit, list->settings) &&
+	    (is_cluster ? list_cluster(list, pattern) : list_server(list, pattern));
+}
+
 static void
 free_list(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free(list->names[i]);
 	free(list->names);
+	free(list->masters);
+	free(list->rows);
+	text_free(&list->shown);
 	text_free(&list->text);
 	sight_free(&list->sight);
 }
@@ -243,18 +367,16 @@ view_list(const struct view_settings *settings, const char *glob)
 		return EXIT_USAGE;
 	}
 	list.settings = settings;
-	bool is_complete = visit_begin(&list.visit, settings) && make_list(&list, pattern);
+	bool is_complete = make_list(&list, pattern);
+	if (is_complete)
+		compose(&list);
 	if (list.no_memory || list.sight.no_memory)
 		problem_set_errno(&list.visit.problem, NULL, ENOMEM);
 	visit_end(&list.visit);
-	if (is_complete) {
-		if (settings->json)
-			text_add(&list.text, list.text.used == 0 ? "[]\n" : "]\n",
-			    list.text.used == 0 ? 3 : 2);
+	if (is_complete)
 		status = visit_print(settings, &list.text);
-	} else {
+	else
 		status = visit_explain(&list.visit, "list the locks");
-	}
 	free_list(&list);
 	return status;
 }

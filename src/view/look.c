@@ -27,6 +27,7 @@ look_at(struct visit *visit, const char *name, struct sight *sight)
 	    {keys.lock, keys.info, keys.queue, keys.members, next}};
 	if (!keys_make(&keys, visit->settings->prefix, name, &visit->problem))
 		return false;
+	visit_aim(visit, keys.lock);
 	sight_begin(sight, name, keys.lock);
 	for (int page = 0; page < MAX_PAGES; page++) {
 		strcpy(next, sight->next);

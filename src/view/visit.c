@@ -10,6 +10,8 @@
 
 #include "base/message.h"
 #include "exits.h"
+#include "store/cluster.h"
+#include "store/cluster_map.h"
 
 static void
 on_ready(void *context)
@@ -91,6 +93,51 @@ visit_begin(struct visit *visit, const struct view_settings *settings)
 	    settings->secret, &events, visit);
 	redis_query_open(&visit->query, settings->connect_limit_ns);
 	return wait_for_end(visit);
+}
+
+void
+visit_aim(struct visit *visit, const char *key)
+{
+	if (visit->settings->url->scheme == URL_CLUSTER)
+		cluster_aim(visit->settings->route, key);
+}
+
+static bool
+take_any(void *context, const struct reply *reply)
+{
+	(void)context;
+	(void)reply;
+	return true;
+}
+
+bool
+visit_settle(struct visit *visit, const char *key)
+{
+	const char *const words[] = {"EXISTS", key};
+	if (visit->settings->url->scheme != URL_CLUSTER)
+		return true;
+	visit_aim(visit, key);
+	return visit_command(visit, 2, words, take_any, NULL);
+}
+
+bool
+visit_move(struct visit *visit, const struct url_place *place)
+{
+	redis_query_close(&visit->query);
+	visit->is_over = false;
+	cluster_aim_at(visit->settings->route, place);
+	redis_query_open(&visit->query, visit->settings->connect_limit_ns);
+	if (!wait_for_end(visit))
+		return false;
+	if (cluster_map_same(&visit->query.link.place, place))
+		return true;
+	/* Another node is no substitute. */
+	char node[URL_PLACE_TEXT];
+	url_print_place(place, node, sizeof node);
+	visit->outcome = visit->query.detour_outcome;
+	visit->problem = visit->query.detour;
+	problem_set(&visit->problem, "%.128s: %.300s", node, visit->query.detour.text);
+	return false;
 }
 
 bool

@@ -29,6 +29,19 @@ struct visit {
 bool
 visit_begin(struct visit *visit, const struct view_settings *settings);
 
+/* What is asked from now on is about this lock: in a cluster, of who has it. */
+void
+visit_aim(struct visit *visit, const char *key);
+
+/* The same, and goes there first: what is asked depends on that server's clock, or is about the
+ * server. False: as above. */
+bool
+visit_settle(struct visit *visit, const char *key);
+
+/* In a cluster: from now on of that node, with a new connection. False: as above. */
+bool
+visit_move(struct visit *visit, const struct url_place *place);
+
 /* A script to be asked: its keys, then its arguments. */
 struct question {
 	enum redis_query_script script;

@@ -210,7 +210,8 @@ hear(struct run *run, const struct reply *reply)
 		FUZZ_CHECK(line->no_push);
 		FUZZ_CHECK(++run->again == 1);
 		break;
-	case LINE_WAITED: /* WAIT is not sent here */
+	case LINE_WAITED: /* WAIT is not sent here, */
+	case LINE_ASIDE:  /* and nothing is put aside */
 		abort();
 	case LINE_UNASKED:
 		reconnect(run);

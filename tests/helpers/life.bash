@@ -143,5 +143,5 @@ used_by_commands() {
 used_by_scripts() {
 	grep -ohE "(redis\.p?call|\blook)\('[A-Z]+'(, '(SHARD)?NUMSUB')?" "$ROOT_DIR"/src/store/lua/*.lua |
 		sed -E "s/.*\('([A-Z]+)'(, '([A-Z]+)')?/\1|\3/; s/\|\$//" | tr '[:upper:]' '[:lower:]' |
-		grep -vxF -e spublish -e 'pubsub|shardnumsub' | sort -u
+		grep -vxF -e spublish -e 'pubsub|shardnumsub' -e cluster | sort -u
 }

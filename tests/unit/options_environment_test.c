@@ -89,10 +89,10 @@ test_environment(void)
 		tap_case("a bad %s is a matter of configuration, and no password is quoted",
 		    names[i]);
 		lines_clear_environment();
-		setenv(names[i], "rediss+cluster://ann:hush@db1", 1);
+		setenv(names[i], "redis+other://ann:hush@db1", 1);
 		CHECK_INT(parse("job true"), OPTIONS_CONFIG_ERROR);
 		CHECK_HAS(problem.text, names[i]);
-		CHECK_HAS(problem.text, "rediss+cluster");
+		CHECK_HAS(problem.text, "redis+other");
 		CHECK_HAS_NOT(problem.text, "hush");
 	}
 

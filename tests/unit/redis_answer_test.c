@@ -122,6 +122,7 @@ test_moves(void)
 	    "LOADING Redis is loading the dataset in memory",
 	    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
 	    "NOREPLICAS Not enough good replicas to write.",
+	    "CLUSTERDOWN The cluster is down",
 	};
 	static const char *const same[] = {
 	    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
@@ -184,7 +185,7 @@ static void
 test_passing(void)
 {
 	static const char *const passing[] = {"READONLY", "LOADING", "BUSY", "MASTERDOWN",
-	    "MISCONF", "NOREPLICAS", "max number of clients"};
+	    "MISCONF", "NOREPLICAS", "CLUSTERDOWN", "max number of clients"};
 	for (size_t i = 0; i < COUNT_OF(errors); i++) {
 		struct problem problem;
 		bool passes = false;

@@ -167,8 +167,8 @@ test_choice(void)
 	    {"all agree", {{'a', 1, "bc"}, {'a', 1, "bc"}, {'a', 1, "bc"}}, "a", 2},
 	    {"one is dead", {{'-', 0, ""}, {'a', 1, "bc"}, {'a', 1, "bc"}}, "a", 2},
 	    {"none knows one", {{'-', 0, ""}, {'-', 0, ""}, {'-', 0, ""}}, "", 0},
-	    {"one has just made b the master",
-		{{'a', 1, "bc"}, {'b', 2, "ac"}, {'a', 1, "bc"}}, "ba", 2},
+	    {"one has just made b the master", {{'a', 1, "bc"}, {'b', 2, "ac"}, {'a', 1, "bc"}},
+		"ba", 2},
 	    {"one that was cut off knows an old master",
 		{{'b', 2, "ac"}, {'a', 1, "bc"}, {'b', 2, "ac"}}, "ba", 2},
 	    {"one lies: a master that nobody has heard of, with a huge epoch",
@@ -180,8 +180,7 @@ test_choice(void)
 	    {"one alone", {{'-', 0, ""}, {'-', 0, ""}, {'a', 3, "b"}}, "a", 1},
 	    {"who sees more replicas alive is believed",
 		{{'a', 1, "b"}, {'a', 1, "bcd"}, {'a', 1, ""}}, "a", 3},
-	    {"but not with an older epoch",
-		{{'a', 1, "bcd"}, {'a', 2, "b"}, {'a', 2, ""}}, "a", 1},
+	    {"but not with an older epoch", {{'a', 1, "bcd"}, {'a', 2, "b"}, {'a', 2, ""}}, "a", 1},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sentinel_view views[3];

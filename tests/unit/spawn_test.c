@@ -125,8 +125,8 @@ test_environment(void)
 		    sentinel[] = "DLOCK_SENTINEL_PASSWORD=hush",
 		    passwords[] = "DLOCK_PASSWORDS=kept", pass[] = "DLOCK_PASS=kept",
 		    bare[] = "DLOCK_FENCE", empty[] = "DLOCK_KEY=", tail[] = "LAST=a=b";
-	char *environment[] = {path, old, longer, shorter, password, sentinel, passwords, pass, bare, empty,
-	    tail, old, NULL};
+	char *environment[] = {path, old, longer, shorter, password, sentinel, passwords, pass,
+	    bare, empty, tail, old, NULL};
 	static const struct spawn_variable variables[] = {{"DLOCK_NAME", "a b=c"},
 	    {"DLOCK_KEY", "lock:a"}, {"DLOCK_FENCE", "7"}};
 	static const char *const wanted[] = {"PATH=/bin", "DLOCK_NAMES=kept", "DLOCK_NAM=kept",

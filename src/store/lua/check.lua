@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- KEYS: lock, fence, info, queue, members: of a lock that nobody uses
--- ARGV: what to do (try, clean), a token
+-- ARGV: what to do (try, clean), a token, shard (in a cluster)
 --
 -- try    {commands that are refused}: of each its name and the error, length and bytes. Every command
 --        that a script of dlock uses is tried, and none does anything: it finds no such key, or has an
@@ -60,6 +60,10 @@ try_key(KEYS[5], 'ZADD', 'none', ARGV[2])
 try('SCAN', 'SCAN', '0', 'MATCH', KEYS[1], 'COUNT', 1)
 try('PUBSUB NUMSUB', 'PUBSUB', 'NUMSUB', KEYS[4] .. ':' .. ARGV[2])
 try('PUBLISH', 'PUBLISH', KEYS[4] .. ':' .. ARGV[2], '')
+if ARGV[3] == 'shard' then
+	try('PUBSUB SHARDNUMSUB', 'PUBSUB', 'SHARDNUMSUB', KEYS[4] .. ':' .. ARGV[2])
+	try('SPUBLISH', 'SPUBLISH', KEYS[4] .. ':' .. ARGV[2], '')
+end
 if not refused.DEL then
 	try_key(KEYS[2], 'INCR')
 	redis.pcall('DEL', KEYS[2])

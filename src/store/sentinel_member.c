@@ -12,6 +12,7 @@
 #define RETRY_FIRST NS_PER_S
 #define RETRY_LAST (10 * NS_PER_S)
 #define CHANNEL "+switch-master"
+#define INFO_MAX_REPLICAS 6
 
 /* -- the end of a connection ------------------------------------------------------------------- */
 
@@ -100,6 +101,24 @@ send_pipeline(struct sentinel_member *member, const char *password)
 	}
 }
 
+/* Is one of the replicas, which calls itself a master, the old one? An answer to this has some 6 kB
+ * of each server. */
+static bool
+ask_more(struct sentinel_member *member)
+{
+	const char *unsubscribe[] = {"UNSUBSCRIBE", CHANNEL};
+	const char *info[] = {"SENTINEL", "INFO-CACHE", member->url->service};
+	const char *subscribe[] = {"SUBSCRIBE", CHANNEL};
+	if (member->view.claimants == 0 || member->view.listed > INFO_MAX_REPLICAS)
+		return false;
+	if (member->subscribed)
+		append(member, MEMBER_UNSUBSCRIBE, 2, unsubscribe);
+	append(member, MEMBER_INFO, 3, info);
+	if (member->subscribed)
+		append(member, MEMBER_SUBSCRIBE, 2, subscribe);
+	return link_flush(&member->link);
+}
+
 void
 sentinel_member_send(struct sentinel_member *member, const char *password)
 {
@@ -174,8 +193,8 @@ take_error(struct sentinel_member *member, enum member_step step, const char *te
 		member->outcome = OUTCOME_REFUSED;
 		return; /* and says the same of its replicas */
 	}
-	if (step == MEMBER_REPLICAS && !member->view.knows)
-		return;
+	if (step == MEMBER_INFO || (step == MEMBER_REPLICAS && !member->view.knows))
+		return; /* it may be asked for more than is allowed */
 	if (strncmp(text, "NOAUTH", 6) == 0)
 		problem_set(&why,
 		    "it says: %s (give a password: ?sentinel-password-file= in the URL, or "
@@ -215,6 +234,9 @@ take_step(struct sentinel_member *member, enum member_step step, const struct re
 		return sentinel_read_master(reply, &member->view);
 	case MEMBER_REPLICAS:
 		return sentinel_read_replicas(reply, &member->view);
+	case MEMBER_INFO:
+		sentinel_read_info(reply, member->url->service, &member->view);
+		return true;
 	case MEMBER_SUBSCRIBE:
 		return begins_with(reply, "subscribe");
 	}
@@ -245,7 +267,9 @@ on_answer(void *context, const struct reply *reply)
 		take_error(member, step, reply->text);
 	else if (!take_step(member, step, reply))
 		fail_by_nonsense(member);
-	if (member->link.generation == generation && step == MEMBER_REPLICAS)
+	if (member->link.generation != generation)
+		return;
+	if (step == MEMBER_INFO || (step == MEMBER_REPLICAS && !ask_more(member)))
 		be_answered(member);
 }
 

@@ -6,8 +6,9 @@
  *
  *   to ask     [UNSUBSCRIBE] [AUTH] SENTINEL MASTER, SENTINEL REPLICAS, [SUBSCRIBE]
  *
- * all in one write. A sentinel that hangs is given up after the limit; one that is lost is, if it
- * was to tell, asked again by itself, after a pause that grows. */
+ * all in one write; after a planned failover SENTINEL INFO-CACHE in another one. A sentinel that
+ * hangs is given up after the limit; one that is lost is, if it was to tell, asked again by itself,
+ * after a pause that grows. */
 #ifndef DLOCK_STORE_SENTINEL_MEMBER_H
 #define DLOCK_STORE_SENTINEL_MEMBER_H
 
@@ -48,6 +49,7 @@ enum member_step {
 	MEMBER_AUTH,
 	MEMBER_MASTER,
 	MEMBER_REPLICAS,
+	MEMBER_INFO,
 	MEMBER_SUBSCRIBE,
 };
 

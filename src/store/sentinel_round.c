@@ -215,13 +215,18 @@ conclude(struct sentinel_route *sentinel, struct instant now)
 		tell_moved(sentinel, now);
 }
 
-/* Do more than half of all say the same? Then the others need not be waited for. */
+/* Do more than half of all say the same? Then the others need not be waited for; but for one that
+ * may know better of an old master that has become a replica. */
 static bool
 is_agreed(const struct sentinel_route *sentinel)
 {
 	const struct sentinel_view *views[URL_MAX_PLACES];
 	struct sentinel_choice choices[URL_MAX_PLACES];
 	size_t answers = gather(sentinel, views);
+	for (size_t i = 0; i < answers; i++) {
+		if (views[i]->claimants > 0)
+			return false;
+	}
 	size_t count = sentinel_choose(views, answers, choices, URL_MAX_PLACES);
 	return count == 1 && 2 * choices[0].votes > sentinel->count;
 }

@@ -99,12 +99,94 @@ sentinel_read_replicas(const struct reply *reply, struct sentinel_view *view)
 			return false;
 		const char *flags = find_field(fields, "flags");
 		view->listed++;
-		if (flags == NULL || (!is_away(flags) && !has_flag(flags, "disconnected")))
+		const char *role = find_field(fields, "role-reported");
+		if (flags == NULL || (!is_away(flags) && !has_flag(flags, "disconnected"))) {
 			view->alive++;
+			view->claimants += role != NULL && strcmp(role, "master") == 0;
+		}
 		if (view->replica_count < VIEW_MAX_REPLICAS)
 			view->replicas[view->replica_count++] = place;
 	}
 	return true;
+}
+
+/* The value of a line of INFO into `value`; false: there is none, or it is longer. */
+static bool
+find_line(const struct reply *info, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name);
+	if (!is_text(info))
+		return false;
+	for (const char *at = info->text; at != NULL; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, name, length) != 0 || at[length] != ':')
+			continue;
+		at += length + 1;
+		length = strcspn(at, "\r\n");
+		if (length == 0 || length >= size)
+			return false;
+		memcpy(value, at, length);
+		value[length] = '\0';
+		return true;
+	}
+	return false;
+}
+
+/* What one server's INFO says of the history of its data. */
+struct history {
+	bool is_master;
+	bool follows; /* a master, and is connected to it */
+	char id[64], former_id[64];
+};
+
+/* From [age, text]. */
+static bool
+read_history(const struct reply *one, struct history *history)
+{
+	char role[16], link[16] = "";
+	if (one->kind != REPLY_ARRAY || one->count != 2)
+		return false;
+	const struct reply *info = one->items[1];
+	if (!find_line(info, "role", role, sizeof role) ||
+	    !find_line(info, "master_replid", history->id, sizeof history->id) ||
+	    !find_line(info, "master_replid2", history->former_id, sizeof history->former_id))
+		return false;
+	find_line(info, "master_link_status", link, sizeof link);
+	history->is_master = strcmp(role, "master") == 0;
+	history->follows = strcmp(role, "slave") == 0 && strcmp(link, "up") == 0;
+	return true;
+}
+
+/* Has somebody gone on from where the claimant still is? */
+static bool
+is_left_behind(const struct reply *servers, size_t claimant)
+{
+	struct history own, other;
+	if (!read_history(servers->items[claimant], &own) || !own.is_master)
+		return false;
+	for (size_t i = 0; i < servers->count; i++) {
+		if (i != claimant && read_history(servers->items[i], &other) &&
+		    (i == 0 ? other.is_master : other.follows) &&
+		    strcmp(other.former_id, own.id) == 0 && strcmp(other.id, own.id) != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+sentinel_read_info(const struct reply *reply, const char *service, struct sentinel_view *view)
+{
+	const struct reply *servers = NULL; /* the master first */
+	if (reply->kind != REPLY_ARRAY)
+		return;
+	for (size_t i = 0; i + 1 < reply->count; i += 2) {
+		if (is_text(reply->items[i]) && strcmp(reply->items[i]->text, service) == 0)
+			servers = reply->items[i + 1];
+	}
+	if (servers == NULL || servers->kind != REPLY_ARRAY)
+		return;
+	for (size_t i = 1; i < servers->count && view->demoted < view->claimants; i++)
+		view->demoted += is_left_behind(servers, i);
 }
 
 /* The next word of a text with single blanks between; its length, 0: no more. */
@@ -167,15 +249,35 @@ count_view(struct sentinel_choice *choice, const struct sentinel_view *view)
 	choice->support += has_heard_of(view, &choice->master);
 	if (!sentinel_same_place(&view->master, &choice->master))
 		return;
-	/* Whoever has an older epoch knows older replicas. */
-	if (choice->votes == 0 || view->epoch > choice->epoch) {
+	if (choice->votes == 0 || view->epoch > choice->epoch)
 		choice->epoch = view->epoch;
-		choice->alive = view->alive;
-	} else if (view->epoch == choice->epoch && view->alive > choice->alive) {
-		choice->alive = view->alive;
-	}
 	choice->is_failing_over = choice->is_failing_over || view->is_failing_over;
 	choice->votes++;
+}
+
+/* Whoever has an older epoch knows older replicas. What one can tell of claimants is true for those
+ * whom others have as well; one that has become a replica meanwhile is no claimant to who knows. */
+static void
+count_replicas(struct sentinel_choice *choice, const struct sentinel_view *const *views,
+    size_t count)
+{
+	int64_t demoted = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < count; i++) {
+			const struct sentinel_view *view = views[i];
+			if (!view->knows || view->epoch != choice->epoch ||
+			    !sentinel_same_place(&view->master, &choice->master))
+				continue;
+			if (pass == 0) {
+				if (view->demoted > demoted)
+					demoted = view->demoted;
+				continue;
+			}
+			int64_t less = view->claimants < demoted ? view->claimants : demoted;
+			if (view->alive - less > choice->alive)
+				choice->alive = view->alive - less;
+		}
+	}
 }
 
 /* Does the first come before the other? */
@@ -220,6 +322,7 @@ sentinel_choose(const struct sentinel_view *const *views, size_t count,
 			if (views[k]->knows)
 				count_view(choice, views[k]);
 		}
+		count_replicas(choice, views, count);
 	}
 	sort(choices, found, answers);
 	return found;

@@ -38,6 +38,9 @@ struct sentinel_view {
 	    others;    /* sentinels it takes to call the master down; others that it knows */
 	int64_t alive; /* replicas without s_down, o_down or disconnected */
 	int64_t listed;
+	int64_t claimants; /* of those alive: they call themselves masters */
+	int64_t
+	    demoted; /* of these: what the master was promoted from, as sentinel_read_info says */
 	size_t replica_count;
 	struct url_place replicas[VIEW_MAX_REPLICAS];
 };
@@ -47,7 +50,7 @@ struct sentinel_choice {
 	struct url_place master;
 	int64_t epoch;
 	size_t votes, support;
-	int64_t alive;        /* replicas, as the one that sees most of them says */
+	int64_t alive; /* replicas less those demoted, as the one that sees most of them says */
 	bool is_failing_over; /* one says so at least */
 };
 
@@ -58,6 +61,16 @@ sentinel_read_master(const struct reply *reply, struct sentinel_view *view);
 /* The answer to SENTINEL REPLICAS. False: it is none. */
 bool
 sentinel_read_replicas(const struct reply *reply, struct sentinel_view *view);
+
+/* The answer to SENTINEL INFO-CACHE, which is worth asking when there are claimants. After a
+ * planned failover the old master calls itself one for some ten seconds, and acknowledges nothing.
+ * That it is the old one, and not one that is just being promoted, shows in the history of the
+ * data: it still has the replication id from which the new master, or a replica that follows that
+ * one, has gone on (their second id). One that is promoted takes a new id, from which nobody has
+ * gone on. What the old one grants needs the acknowledgement of the new one, which follows it no
+ * more; so what the new one grants does not need the old one's. */
+void
+sentinel_read_info(const struct reply *reply, const char *service, struct sentinel_view *view);
 
 /* A message that the master of that service is another one now: then *place is it. */
 bool

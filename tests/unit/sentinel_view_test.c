@@ -103,6 +103,62 @@ test_replicas(void)
 	}
 }
 
+/* role id former-id, a word for each server, the master first: M master, S follows, D follows
+ * nobody at the moment. */
+static const char *
+info_of(const char *const servers[3])
+{
+	static char text[2048];
+	snprintf(text, sizeof text, "['other' [] 'main' [");
+	for (size_t i = 0; i < 3 && servers[i] != NULL; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text),
+		    "[:5 '# Replication\r\nrole:%s\r\nmaster_link_status:%s\r\nmaster_replid:%c%c"
+		    "\r\nmaster_replid2:%c%c\r\nx:y']",
+		    servers[i][0] == 'M' ? "master" : "slave", servers[i][0] == 'S' ? "up" : "down",
+		    servers[i][1], servers[i][1], servers[i][2], servers[i][2]);
+	strcat(text, "]]");
+	return text;
+}
+
+static void
+test_info(void)
+{
+	static const struct {
+		const char *what, *servers[3];
+		int64_t claimants, demoted;
+	} rows[] = {
+	    {"the old master, as the new one shows", {"Mba", "Ma0", "Sb0"}, 1, 1},
+	    {"as a replica shows that follows the new one", {"Ma0", "Sba", "Ma0"}, 1, 1},
+	    {"a replica that is not connected shows nothing", {"Ma0", "Dba", "Ma0"}, 1, 0},
+	    {"one that is just being promoted", {"Ma0", "Mba", "Sa0"}, 1, 0},
+	    {"the same when another replica follows it already", {"Ma0", "Mba", "Sba"}, 1, 0},
+	    {"the same of a master that was promoted before", {"Map", "Mba", "Sap"}, 1, 0},
+	    {"one that has become a replica meanwhile", {"Mba", "Sba", "Sba"}, 1, 0},
+	    {"none that claims to be one", {"Mba", "Ma0", "Sba"}, 0, 0},
+	    {"two with the old one's data, one of whom is alive", {"Mba", "Ma0", "Ma0"}, 1, 1},
+	    {"one with no history in common", {"Mba", "Mx0", "Sba"}, 1, 0},
+	    {"one alone", {"Ma0", "Ma0", NULL}, 1, 0},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct sentinel_view view = {.alive = 2, .claimants = rows[i].claimants};
+		tap_case("%s", rows[i].what);
+		sentinel_read_info(reply_from(info_of(rows[i].servers)), "main", &view);
+		CHECK_INT(view.demoted, rows[i].demoted);
+		view.demoted = 0;
+		sentinel_read_info(reply_from(info_of(rows[i].servers)), "other", &view);
+		CHECK_INT(view.demoted, 0);
+	}
+	static const char *const bad[] = {"_", ":1", "[]", "['main']", "['main' _]", "['main' []]",
+	    "['main' [_]]", "['main' [[:1 _] [:1 _]]]", "['main' [[:1]]]",
+	    "['main' [[:1 'master_replid2:aaa'] [:1] _ :5 ['x' 'y']]]", "[:1 :2]"};
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		struct sentinel_view view = {.alive = 2, .claimants = 2};
+		tap_case("nothing follows from %s", bad[i]);
+		sentinel_read_info(reply_from(bad[i]), "main", &view);
+		CHECK_INT(view.demoted, 0);
+	}
+}
+
 static void
 test_switch(void)
 {
@@ -210,12 +266,41 @@ test_choice(void)
 	CHECK_INT((int64_t)choice.votes, 2);
 }
 
+static void
+test_demoted(void)
+{
+	static const struct {
+		const char *what;
+		int64_t claimants[2], demoted[2], alive;
+	} rows[] = {
+	    {"both can tell that one of two replicas is the old master", {1, 1}, {1, 1}, 1},
+	    {"one can tell, the other only sees the claimant", {1, 1}, {1, 0}, 1},
+	    {"to one it is a replica again: it counts", {1, 0}, {1, 0}, 2},
+	    {"nobody can tell", {1, 1}, {0, 0}, 2},
+	    {"two claimants, one of whom is the old one", {2, 1}, {1, 0}, 1},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct sentinel_view one = view_of('a', 1, "bc"), two = view_of('a', 1, "bc");
+		const struct sentinel_view *views[] = {&one, &two};
+		struct sentinel_choice choice;
+		tap_case("%s", rows[i].what);
+		one.claimants = rows[i].claimants[0];
+		two.claimants = rows[i].claimants[1];
+		one.demoted = rows[i].demoted[0];
+		two.demoted = rows[i].demoted[1];
+		CHECK_INT((int64_t)sentinel_choose(views, 2, &choice, 1), 1);
+		CHECK_INT(choice.alive, rows[i].alive);
+	}
+}
+
 int
 main(void)
 {
 	test_master();
 	test_replicas();
+	test_info();
 	test_switch();
 	test_choice();
+	test_demoted();
 	return tap_end();
 }

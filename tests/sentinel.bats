@@ -198,3 +198,27 @@ line_is() {
 	assert_success
 	assert_output --partial '1 of the 2 sentinels in the URL do not answer, or name another master'
 }
+
+taken() {
+	dlock -n -t 6s probe true 2>>probes
+}
+
+@test "a planned failover while a lock is held: not disturbed, and somebody new gets one as soon as there is a new master" {
+	local old
+	old=$(master_port)
+	start_dlock -vv -t 12s job sh -c 'until [ -e go ]; do sleep 0.05; done'
+	wait_until 3s running "$OUTER"
+	[ "$(ask "$(sentinel_port 1)" SENTINEL FAILOVER main)" = OK ]
+	start_clock
+	wait_until 10s another_master "$old"
+	wait_until 8s taken
+	# The old master is one still, by its own word. It takes Sentinel more than eight seconds to end that.
+	if [ "$(clock_ms)" -lt 7000 ]; then
+		[ "$(ask "$old" ROLE | head -n 1)" = master ]
+	fi
+	assert_between 0 8000 "$(clock_ms)" 'ms until somebody new had a lock'
+	touch go
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 0 ]
+	[ "$(grep -c 'name 127.0.0.1:.* as the master' "$DLOCK_LOG")" = 2 ]
+}

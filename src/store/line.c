@@ -106,14 +106,20 @@ leave_channel(struct line *line)
 }
 
 void
+line_aside(struct line *line, int argc, const char *const *argv)
+{
+	leave_channel(line);
+	append(line, STEP_WAIT, argc, argv);
+}
+
+void
 line_wait(struct line *line, int64_t replicas, int64_t timeout_ms)
 {
 	char count[24], timeout[24];
 	const char *argv[] = {"WAIT", count, timeout};
 	snprintf(count, sizeof count, "%" PRId64, replicas);
 	snprintf(timeout, sizeof timeout, "%" PRId64, timeout_ms);
-	leave_channel(line);
-	append(line, STEP_WAIT, 3, argv);
+	line_aside(line, 3, argv);
 }
 
 void

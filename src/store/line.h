@@ -41,7 +41,7 @@ enum line_event {
 	LINE_GRANTED, /* a message: the lock is ours */
 	LINE_HEAD,    /* a message: we are first in line */
 	LINE_CHANGED, /* the key has been written to, or is gone */
-	LINE_WAITED,  /* *answer is that to line_wait */
+	LINE_WAITED,  /* *answer is that to line_wait or line_aside */
 	LINE_UNASKED, /* an answer to nothing that was asked */
 };
 
@@ -101,6 +101,10 @@ line_end(struct line *line, bool join);
  * that has joined the line, once that is answered: it leaves the channel. */
 void
 line_wait(struct line *line, int64_t replicas, int64_t timeout_ms);
+
+/* The same with any command that is answered once. */
+void
+line_aside(struct line *line, int argc, const char *const *argv);
 
 /* After line_begin, for who listens elsewhere: has changes of the key told to the connection with
  * that number. */

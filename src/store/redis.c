@@ -51,6 +51,7 @@ redis_drop_connection(struct redis_store *redis)
 	redis_stop_awaiting(redis);
 	redis->waits_sent = false;
 	redis->waits_to_skip = 0;
+	redis->old_id[0] = '\0';
 	redis->phase = PHASE_CLOSED;
 	redis->outdated = false;
 	redis->skip = 0;

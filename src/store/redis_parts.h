@@ -63,6 +63,8 @@ struct redis_store {
 	unsigned int waits_to_skip; /* answers to those of others */
 	int64_t acknowledged;       /* what it has answered */
 	bool is_checked;            /* the route has been asked again */
+	bool asks_history;          /* what is awaited in place of WAIT's is INFO's answer */
+	char old_id[48]; /* the server has gone on from that: see struct route; or empty */
 	struct route_asker checker;
 	/* The server's clock: clock_us at clock_at. The true one is ahead of what follows from
 	 * these by the way of the answer, so a not-after errs to the early side. */

@@ -10,9 +10,11 @@
  * after the renewal that the master is still this one and no failover under way. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "store/redis_answer.h"
 #include "store/redis_parts.h"
+#include "store/sentinel_view.h"
 
 /* What sentinels said so long before the request still counts as of now. */
 #define RECENT (500 * NS_PER_MS)
@@ -23,13 +25,24 @@ is_auto(const struct redis_store *redis)
 	return redis->settings->wait_replicas == WAIT_REPLICAS_AUTO;
 }
 
+/* All that are alive, as sentinels say, less the old master where it is known to be that. */
+static int64_t
+replicas_alive(const struct redis_store *redis)
+{
+	const struct route *route = redis->settings->route;
+	bool known = route->old_id[0] != '\0' && strcmp(route->old_id, redis->old_id) == 0;
+	return known ? route->replicas_less_one : route->replicas;
+}
+
 static int64_t
 replicas_wanted(const struct redis_store *redis)
 {
 	if (!is_auto(redis))
 		return redis->settings->wait_replicas;
-	const struct route *route = redis->settings->route;
-	return route != NULL && route->replicas > 0 ? route->replicas : 0;
+	if (redis->settings->route == NULL)
+		return 0;
+	int64_t alive = replicas_alive(redis);
+	return alive > 0 ? alive : 0;
 }
 
 bool
@@ -73,7 +86,7 @@ static bool
 is_confirmed(const struct redis_store *redis, struct problem *why)
 {
 	const struct route *route = redis->settings->route;
-	bool all = redis->acknowledged >= route->replicas;
+	bool all = redis->acknowledged >= replicas_alive(redis);
 	bool renews = redis->request.verb != STORE_ACQUIRE;
 	if (route->is_failing_over) {
 		problem_set(why, "the sentinels are about to make another server the master");
@@ -81,7 +94,7 @@ is_confirmed(const struct redis_store *redis, struct problem *why)
 	}
 	if (all || (renews && redis->acknowledged >= 1))
 		return true;
-	tell_too_few(redis, route->replicas, why);
+	tell_too_few(redis, replicas_alive(redis), why);
 	return false;
 }
 
@@ -90,7 +103,7 @@ static bool
 is_settled(const struct redis_store *redis)
 {
 	const struct route *route = redis->settings->route;
-	bool all = redis->acknowledged >= route->replicas && !route->is_failing_over;
+	bool all = redis->acknowledged >= replicas_alive(redis) && !route->is_failing_over;
 	bool recent = instant_between(route->asked_at, redis->sent_at) <= RECENT;
 	if (redis->request.verb == STORE_ACQUIRE)
 		return all && recent;
@@ -158,6 +171,46 @@ redis_append_wait(struct redis_store *redis)
 	redis->waits_sent = true;
 }
 
+/* One of the replicas may be the old master, which acknowledges nothing: the server knows from
+ * whose data it has gone on. A user who may not ask has to wait until the sentinels have seen to
+ * it. */
+static bool
+ask_history(struct redis_store *redis)
+{
+	const char *argv[] = {"INFO", "replication"};
+	const struct route *route = redis->settings->route;
+	if (!is_auto(redis) || route == NULL || route->old_id[0] == '\0' ||
+	    strcmp(route->old_id, redis->old_id) == 0)
+		return false;
+	line_aside(&redis->line, 2, argv);
+	redis->waits_sent = true;
+	redis->asks_history = true;
+	return true;
+}
+
+static void
+send_wait(struct redis_store *redis)
+{
+	redis_append_wait(redis);
+	if (!redis->waits_sent) {
+		judge(redis);
+	} else if (!link_flush(&redis->link)) {
+		struct problem why;
+		problem_set_errno(&why, "cannot write a request", ENOMEM);
+		redis_break_off(redis, OUTCOME_UNKNOWN, &why);
+	}
+}
+
+static void
+take_history(struct redis_store *redis, const struct reply *reply)
+{
+	const char *id = redis->settings->route->old_id;
+	redis->asks_history = false;
+	if (sentinel_has_gone_on(reply, id))
+		memcpy(redis->old_id, id, sizeof redis->old_id);
+	send_wait(redis);
+}
+
 void
 redis_await_replicas(struct redis_store *redis, const struct store_answer *answer)
 {
@@ -166,11 +219,11 @@ redis_await_replicas(struct redis_store *redis, const struct store_answer *answe
 	redis->done = *answer;
 	redis->acknowledged = 0;
 	redis->is_checked = false;
+	redis->asks_history = false;
 	if (redis->waits_sent)
 		return;
-	redis_append_wait(redis);
-	if (!redis->waits_sent) {
-		judge(redis);
+	if (!ask_history(redis)) {
+		send_wait(redis);
 	} else if (!link_flush(&redis->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);
@@ -189,6 +242,10 @@ redis_take_wait(struct redis_store *redis, const struct reply *reply)
 	redis->waits_sent = false;
 	if (!redis->awaits)
 		return;
+	if (redis->asks_history) {
+		take_history(redis, reply);
+		return;
+	}
 	if (reply->kind == REPLY_INTEGER) {
 		redis->acknowledged = reply->integer;
 		judge(redis);

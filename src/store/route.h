@@ -87,6 +87,10 @@ struct route {
 	/* Of that place, where it can be known: how many replicas are alive, and whether another
 	 * server is being made the master; as of when. -1: not known. */
 	int64_t replicas;
+	/* One of them may be the old master: without it, if the master there has gone on from that
+	 * replication id. Empty: there is none such. */
+	int64_t replicas_less_one;
+	char old_id[48];
 	bool is_failing_over;
 	struct instant asked_at;
 	/* Processes that the route runs for itself: 0 for none at the moment, NULL for none ever.

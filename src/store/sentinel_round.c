@@ -7,6 +7,8 @@
 #include "base/message.h"
 #include "store/sentinel_parts.h"
 
+_Static_assert(sizeof(((struct route *)NULL)->old_id) == SENTINEL_ID, "an id fits");
+
 /* What was found is good for another asker for so long. */
 #define FRESH NS_PER_S
 /* Between two rounds of questions, and between two places on the average. */
@@ -72,6 +74,8 @@ note_choice(struct sentinel_route *sentinel, const struct sentinel_choice *choic
 	if (sentinel->is_stale)
 		return;
 	sentinel->route.replicas = choice->alive;
+	sentinel->route.replicas_less_one = choice->alive_less_one;
+	memcpy(sentinel->route.old_id, choice->claimant_id, sizeof sentinel->route.old_id);
 	sentinel->route.is_failing_over = choice->is_failing_over;
 	sentinel->route.asked_at = sentinel->chosen_at;
 }

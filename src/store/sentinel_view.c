@@ -185,8 +185,23 @@ sentinel_read_info(const struct reply *reply, const char *service, struct sentin
 	}
 	if (servers == NULL || servers->kind != REPLY_ARRAY)
 		return;
-	for (size_t i = 1; i < servers->count && view->demoted < view->claimants; i++)
-		view->demoted += is_left_behind(servers, i);
+	for (size_t i = 1; i < servers->count && view->demoted < view->claimants; i++) {
+		struct history claimant;
+		bool is_old = is_left_behind(servers, i);
+		view->demoted += is_old;
+		if (!is_old && read_history(servers->items[i], &claimant) && claimant.is_master &&
+		    strlen(claimant.id) < sizeof view->claimant_id)
+			memcpy(view->claimant_id, claimant.id, strlen(claimant.id) + 1);
+	}
+}
+
+bool
+sentinel_has_gone_on(const struct reply *info, const char *id)
+{
+	char role[16], former_id[64];
+	return find_line(info, "role", role, sizeof role) && strcmp(role, "master") == 0 &&
+	    find_line(info, "master_replid2", former_id, sizeof former_id) &&
+	    strcmp(former_id, id) == 0;
 }
 
 /* The next word of a text with single blanks between; its length, 0: no more. */
@@ -255,29 +270,46 @@ count_view(struct sentinel_choice *choice, const struct sentinel_view *view)
 	choice->votes++;
 }
 
+static bool
+is_of(const struct sentinel_view *view, const struct sentinel_choice *choice)
+{
+	return view->knows && view->epoch == choice->epoch &&
+	    sentinel_same_place(&view->master, &choice->master);
+}
+
+/* Replicas that count, as the one that sees most of them says, when so many of those who claim to
+ * be masters do not. One that has become a replica meanwhile is no claimant to who knows. */
+static int64_t
+count_alive(const struct sentinel_choice *choice, const struct sentinel_view *const *views,
+    size_t count, int64_t demoted)
+{
+	int64_t most = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_of(views[i], choice))
+			continue;
+		int64_t less = views[i]->claimants < demoted ? views[i]->claimants : demoted;
+		most = views[i]->alive - less > most ? views[i]->alive - less : most;
+	}
+	return most;
+}
+
 /* Whoever has an older epoch knows older replicas. What one can tell of claimants is true for those
- * whom others have as well; one that has become a replica meanwhile is no claimant to who knows. */
+ * whom others have as well. */
 static void
 count_replicas(struct sentinel_choice *choice, const struct sentinel_view *const *views,
     size_t count)
 {
 	int64_t demoted = 0;
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < count; i++) {
-			const struct sentinel_view *view = views[i];
-			if (!view->knows || view->epoch != choice->epoch ||
-			    !sentinel_same_place(&view->master, &choice->master))
-				continue;
-			if (pass == 0) {
-				if (view->demoted > demoted)
-					demoted = view->demoted;
-				continue;
-			}
-			int64_t less = view->claimants < demoted ? view->claimants : demoted;
-			if (view->alive - less > choice->alive)
-				choice->alive = view->alive - less;
-		}
+	for (size_t i = 0; i < count; i++) {
+		if (!is_of(views[i], choice))
+			continue;
+		demoted = views[i]->demoted > demoted ? views[i]->demoted : demoted;
+		if (choice->claimant_id[0] == '\0')
+			memcpy(choice->claimant_id, views[i]->claimant_id,
+			    sizeof choice->claimant_id);
 	}
+	choice->alive = count_alive(choice, views, count, demoted);
+	choice->alive_less_one = count_alive(choice, views, count, demoted + 1);
 }
 
 /* Does the first come before the other? */

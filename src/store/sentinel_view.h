@@ -27,6 +27,9 @@
 /* So many replicas are kept by name; all are counted. */
 #define VIEW_MAX_REPLICAS 16
 
+/* A replication id has 40 digits. */
+#define SENTINEL_ID 48
+
 /* One sentinel's. */
 struct sentinel_view {
 	bool knows; /* it has named a master */
@@ -41,6 +44,7 @@ struct sentinel_view {
 	int64_t claimants; /* of those alive: they call themselves masters */
 	int64_t
 	    demoted; /* of these: what the master was promoted from, as sentinel_read_info says */
+	char claimant_id[SENTINEL_ID]; /* of one who is not demoted: its replication id; or empty */
 	size_t replica_count;
 	struct url_place replicas[VIEW_MAX_REPLICAS];
 };
@@ -52,6 +56,10 @@ struct sentinel_choice {
 	size_t votes, support;
 	int64_t alive; /* replicas less those demoted, as the one that sees most of them says */
 	bool is_failing_over; /* one says so at least */
+	/* How many of those alive that were, less the claimant with that id, should it be the old
+	 * master; the id is empty where there is no such claimant. */
+	int64_t alive_less_one;
+	char claimant_id[SENTINEL_ID];
 };
 
 /* The answer to SENTINEL MASTER into an empty view. False: it is none. */
@@ -71,6 +79,10 @@ sentinel_read_replicas(const struct reply *reply, struct sentinel_view *view);
  * more; so what the new one grants does not need the old one's. */
 void
 sentinel_read_info(const struct reply *reply, const char *service, struct sentinel_view *view);
+
+/* The answer of a master to INFO replication: has it gone on from that id? */
+bool
+sentinel_has_gone_on(const struct reply *info, const char *id);
 
 /* A message that the master of that service is another one now: then *place is it. */
 bool

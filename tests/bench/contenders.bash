@@ -6,7 +6,7 @@
 #
 # shellcheck disable=SC2034,SC2154 # variables are run's, and for its other parts
 
-all_contenders=(flock dlock-unix dlock-tcp dlock-tls redis-cli redis-py etcdctl consul cronlock)
+all_contenders=(flock dlock-unix dlock-tcp dlock-tls dlock-sentinel redis-cli redis-py etcdctl consul cronlock)
 chosen=() # those that are here and work
 
 # contender ID: sets name, kind, every (in which rounds of start it runs), command (to put COMMAND
@@ -38,6 +38,12 @@ contender() {
 		[ -n "$why" ] || start_once redis_tls || why='no Redis with TLS'
 		command=("$dlock" -S "rediss://127.0.0.1:${tls_port:-}?cacert=$dir/tls.pem" bench)
 		in_line=$(dlock_in_line redis_tls)
+		;;
+	dlock-sentinel)
+		name='dlock, Sentinel' kind=dlock every=4
+		start_once sentinel || why='no Redis with a sentinel'
+		command=("$dlock" -S "redis+sentinel://127.0.0.1:${sentinel_port:-}/bench" bench)
+		in_line=$(dlock_in_line sentinel)
 		;;
 	redis-cli)
 		name='bash and redis-cli' every=2

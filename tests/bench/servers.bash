@@ -108,6 +108,30 @@ ready_redis_tls() {
 	[ "$(redis-cli -s "$dir/redis_tls.sock" PING)" = PONG ]
 }
 
+# A master with one replica, and a sentinel.
+launch_sentinel() {
+	local port replica
+	port=$(random_port)
+	replica=$(random_port)
+	sentinel_port=$(random_port)
+	serve sentinel_master redis-server --port "$port" --bind 127.0.0.1 --unixsocket "$dir/sentinel.sock" \
+		--dir "$dir" --dbfilename master.rdb --save '' --repl-diskless-sync-delay 0 --daemonize no
+	serve sentinel_replica redis-server --port "$replica" --bind 127.0.0.1 --dir "$dir" \
+		--dbfilename replica.rdb --save '' --replicaof 127.0.0.1 "$port" --daemonize no
+	printf '%s\n' "port $sentinel_port" 'bind 127.0.0.1' "dir $dir" \
+		"sentinel monitor bench 127.0.0.1 $port 1" >"$dir/sentinel.conf"
+	wait_for 100 has_replica
+	serve sentinel redis-server "$dir/sentinel.conf" --sentinel
+}
+
+has_replica() {
+	redis-cli -s "$dir/sentinel.sock" INFO replication | grep -q '^slave0:.*state=online'
+}
+
+ready_sentinel() {
+	[[ $(redis-cli -p "$sentinel_port" SENTINEL MASTER bench | paste -sd' ') == *' num-slaves 1 '* ]]
+}
+
 launch_etcd() {
 	local peer
 	etcd_url=http://127.0.0.1:$(random_port)

@@ -78,7 +78,8 @@ nothing_left() {
 # --- the whole ---
 
 @test "the bench measures side by side, and says with what" {
-	run env BENCH_MEASURES='start memory' "$BENCH" flock dlock-unix dlock-tcp dlock-tls redis-cli redis-py
+	run env BENCH_MEASURES='start memory' "$BENCH" flock dlock-unix dlock-tcp dlock-tls \
+		dlock-sentinel redis-cli redis-py
 	# 1: an aim was missed by far, as it may be on a machine that has other work.
 	[ "$status" -le 1 ] || fail "$output"
 	for line in "date: $(date -u +%Y)" "machine: $(uname -sr), $(nproc) CPUs" 'dlock: dlock [0-9]' \
@@ -90,11 +91,12 @@ nothing_left() {
 		assert_line --regexp "^  $line +(10|5) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
 	done
 	assert_line --regexp "^  dlock, TLS +[23] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+	assert_line --regexp "^  dlock, Sentinel +[23] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
 	assert_line --regexp "^  redis-py's Lock +1 "
 	assert_equal "$(grep -cE '^  (PASS|MISS) ' <<<"$output")" 3
 	# All of a holder's processes are counted: OUTER and RUNNER, python with all that it has.
-	assert_equal "$(grep -c '^pss' latest.tsv)" 6
-	assert_equal "$(grep -c '^waiting' latest.tsv)" 5
+	assert_equal "$(grep -c '^pss' latest.tsv)" 7
+	assert_equal "$(grep -c '^waiting' latest.tsv)" 6
 	awk -F '\t' '/^(pss|waiting)/ && $4 < 50 { exit 1 }
 		/^(pss|waiting).*redis-py/ && $4 < 3000 { exit 1 }' latest.tsv || fail "$(<latest.tsv)"
 	nothing_left || fail "left: $(ls -A "$TMPDIR") $(bench_servers)"

@@ -126,18 +126,20 @@ test_info(void)
 	static const struct {
 		const char *what, *servers[3];
 		int64_t claimants, demoted;
+		const char *open; /* NULL: no claimant is left */
 	} rows[] = {
-	    {"the old master, as the new one shows", {"Mba", "Ma0", "Sb0"}, 1, 1},
-	    {"as a replica shows that follows the new one", {"Ma0", "Sba", "Ma0"}, 1, 1},
-	    {"a replica that is not connected shows nothing", {"Ma0", "Dba", "Ma0"}, 1, 0},
-	    {"one that is just being promoted", {"Ma0", "Mba", "Sa0"}, 1, 0},
-	    {"the same when another replica follows it already", {"Ma0", "Mba", "Sba"}, 1, 0},
-	    {"the same of a master that was promoted before", {"Map", "Mba", "Sap"}, 1, 0},
-	    {"one that has become a replica meanwhile", {"Mba", "Sba", "Sba"}, 1, 0},
-	    {"none that claims to be one", {"Mba", "Ma0", "Sba"}, 0, 0},
-	    {"two with the old one's data, one of whom is alive", {"Mba", "Ma0", "Ma0"}, 1, 1},
-	    {"one with no history in common", {"Mba", "Mx0", "Sba"}, 1, 0},
-	    {"one alone", {"Ma0", "Ma0", NULL}, 1, 0},
+	    {"the old master, as the new one shows", {"Mba", "Ma0", "Sb0"}, 1, 1, NULL},
+	    {"as a replica shows that follows the new one", {"Ma0", "Sba", "Ma0"}, 1, 1, NULL},
+	    {"a replica that is not connected shows nothing", {"Ma0", "Dba", "Ma0"}, 1, 0, "aa"},
+	    {"one that is just being promoted", {"Ma0", "Mba", "Sa0"}, 1, 0, "bb"},
+	    {"the same when another replica follows it already", {"Ma0", "Mba", "Sba"}, 1, 0, "bb"},
+	    {"the same of a master that was promoted before", {"Map", "Mba", "Sap"}, 1, 0, "bb"},
+	    {"one that has become a replica meanwhile", {"Mba", "Sba", "Sba"}, 1, 0, NULL},
+	    {"none that claims to be one", {"Mba", "Ma0", "Sba"}, 0, 0, NULL},
+	    {"two with the old one's data, one of whom is alive", {"Mba", "Ma0", "Ma0"}, 1, 1,
+		NULL},
+	    {"one with no history in common", {"Mba", "Mx0", "Sba"}, 1, 0, "xx"},
+	    {"one alone", {"Ma0", "Ma0", NULL}, 1, 0, "aa"},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sentinel_view view = {.alive = 2, .claimants = rows[i].claimants};
@@ -145,6 +147,7 @@ test_info(void)
 		sentinel_read_info(reply_from(info_of(rows[i].servers)), "main", &view);
 		CHECK_INT(view.demoted, rows[i].demoted);
 		view.demoted = 0;
+		CHECK_TEXT(view.claimant_id, rows[i].open ? rows[i].open : "");
 		sentinel_read_info(reply_from(info_of(rows[i].servers)), "other", &view);
 		CHECK_INT(view.demoted, 0);
 	}
@@ -291,6 +294,27 @@ test_demoted(void)
 		CHECK_INT((int64_t)sentinel_choose(views, 2, &choice, 1), 1);
 		CHECK_INT(choice.alive, rows[i].alive);
 	}
+	struct sentinel_view one = view_of('a', 1, "bc"), two = view_of('a', 1, "bc");
+	const struct sentinel_view *views[] = {&one, &two};
+	struct sentinel_choice choice;
+	tap_case("a claimant that may be the old master is known by its id");
+	one.claimants = two.claimants = 1;
+	strcpy(two.claimant_id, "aa");
+	CHECK_INT((int64_t)sentinel_choose(views, 2, &choice, 1), 1);
+	CHECK_INT(choice.alive, 2);
+	CHECK_INT(choice.alive_less_one, 1);
+	CHECK_TEXT(choice.claimant_id, "aa");
+	tap_case("but who has become a replica counts all the same");
+	one.claimants = 0;
+	CHECK_INT((int64_t)sentinel_choose(views, 2, &choice, 1), 1);
+	CHECK_INT(choice.alive_less_one, 2);
+	tap_case("a master that has gone on from an id");
+	CHECK(sentinel_has_gone_on(
+	    reply_from("'role:master\r\nmaster_replid:b\r\nmaster_replid2:aa\r\n'"), "aa"));
+	CHECK(!sentinel_has_gone_on(
+	    reply_from("'role:master\r\nmaster_replid:aa\r\nmaster_replid2:b\r\n'"), "aa"));
+	CHECK(!sentinel_has_gone_on(reply_from("'role:slave\r\nmaster_replid2:aa\r\n'"), "aa"));
+	CHECK(!sentinel_has_gone_on(reply_from("-NOPERM;"), "aa"));
 }
 
 int

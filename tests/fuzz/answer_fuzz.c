@@ -5,6 +5,7 @@
  * to each verb. The first byte chooses the size of a piece; from 0xf0 on the bytes come over and
  * over. */
 #include "store/redis_answer.h"
+#include "store/sentinel_view.h"
 
 #include "fuzz.h"
 #include "net/reader.h"
@@ -103,6 +104,31 @@ check_answer(const struct reply *reply, enum store_verb verb)
 	FUZZ_CHECK(!answer.place.told == (reply->items[7]->integer == 0));
 }
 
+/* What a sentinel may say: no place without a host and a port, no more demoted than claim. */
+static void
+check_sentinel(const struct reply *reply)
+{
+	struct sentinel_view view = {.knows = false};
+	struct url_place place = {.port = 0};
+	struct sentinel_choice choice;
+	const struct sentinel_view *views[] = {&view};
+	bool knows = sentinel_read_master(reply, &view);
+	FUZZ_CHECK(knows == view.knows);
+	FUZZ_CHECK(!knows || (view.master.host[0] != '\0' && view.master.port > 0));
+	sentinel_read_replicas(reply, &view);
+	FUZZ_CHECK(view.alive <= view.listed && view.claimants <= view.alive);
+	FUZZ_CHECK((int64_t)view.replica_count <= view.listed);
+	view.claimants = view.alive = 2;
+	sentinel_read_info(reply, "main", &view);
+	FUZZ_CHECK(view.demoted >= 0 && view.demoted <= view.claimants);
+	FUZZ_CHECK(strlen(view.claimant_id) < sizeof view.claimant_id);
+	if (sentinel_read_switch(reply, "main", &place))
+		FUZZ_CHECK(place.host[0] != '\0' && place.port > 0);
+	FUZZ_CHECK(sentinel_choose(views, 1, &choice, 1) == (size_t)knows);
+	FUZZ_CHECK(!knows || choice.alive >= choice.alive_less_one);
+	sentinel_has_gone_on(reply, "main");
+}
+
 /* False: the reader has given up. */
 static bool
 read_replies(struct link_reader *reader, size_t *unanswered)
@@ -113,6 +139,7 @@ read_replies(struct link_reader *reader, size_t *unanswered)
 	while ((status = reader_next(reader, &reply, &why)) == 1) {
 		*unanswered = 0;
 		check_reply(reply);
+		check_sentinel(reply);
 		for (int verb = STORE_ACQUIRE; verb <= STORE_LOOK; verb++)
 			check_answer(reply, (enum store_verb)verb);
 		int64_t us = answer_read_time(reply);

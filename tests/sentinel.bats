@@ -94,12 +94,49 @@ fence_of() {
 	run dlock -v -S "redis+sentinel://127.0.0.1:$liar/main" -n job true
 	assert_success
 	assert_output --partial "127.0.0.1:$stranger"
-	ask "$stranger" REPLICAOF 127.0.0.1 "$(master_port)"
+	# (Not of the master: the set would remember it as a third replica.)
+	ask "$stranger" REPLICAOF 127.0.0.1 1
 	run dlock -S "redis+sentinel://127.0.0.1:$liar/main" -n --connect-timeout 700ms job touch ran
 	assert_failure 69
 	assert_output --partial "127.0.0.1:$stranger: it is no master: its role is"
 	[ ! -e ran ]
 	kill -KILL "$(pid_in_set liar)" "$(pid_in_set stranger)"
+}
+
+# cut_off PORT...: a server out of the set, and a sentinel that calls it the master, with replicas at
+# those ports, where there is nothing. CUT_OFF is the sentinel's place.
+cut_off() {
+	local port=$((SET_PORT + 14)) replica
+	launch_in_set stranger redis-server --port "$((SET_PORT + 4))" --bind 127.0.0.1 --dir "$SET_DIR" --save ""
+	{
+		printf '%s\n' "port $port" "bind 127.0.0.1" "dir $SET_DIR" \
+			"sentinel monitor main 127.0.0.1 $((SET_PORT + 4)) 2" "sentinel down-after-milliseconds main 500"
+		for replica; do echo "sentinel known-replica main 127.0.0.1 $replica"; done
+	} >"$SET_DIR/cut.conf"
+	wait_until 3s answers "$((SET_PORT + 4))"
+	launch_in_set cut redis-server "$SET_DIR/cut.conf" --sentinel
+	wait_until 3s all_away "$port" "$#"
+	CUT_OFF=127.0.0.1:$port
+}
+
+all_away() {
+	[ "$(ask "$1" SENTINEL REPLICAS main | grep -c s_down)" = "$2" ]
+}
+
+@test "a sentinel alone that misses replicas may be cut off with an old master: nothing there counts" {
+	# More than 22 are more than a thousand items; sets whose replicas change address remember each.
+	cut_off {40001..40040}
+	# Who names no other sentinel says that there is none.
+	run dlock -n -S "redis+sentinel://$CUT_OFF/main" job true
+	assert_success
+	run dlock -n -S "redis+sentinel://$CUT_OFF,127.0.0.1:1,127.0.0.1:2/main" job touch ran
+	assert_failure 69
+	assert_output --partial 'too few sentinels can be asked, and they miss a replica'
+	[ "$(ask "$((SET_PORT + 4))" EXISTS lock:job)" = 0 ]
+	[ ! -e ran ]
+	run dlock -n --wait-replicas 0 -S "redis+sentinel://$CUT_OFF,127.0.0.1:1,127.0.0.1:2/main" job true
+	assert_success
+	kill -KILL "$(pid_in_set cut)" "$(pid_in_set stranger)"
 }
 
 @test "the master is killed -9 while a lock is held, and while one waits: nobody is disturbed, fences rise" {

@@ -28,7 +28,8 @@
 #define LINK_MAX_ANSWER 65536
 #define LINK_MAX_ARRAY 512 /* items of one array: HELLO's answer has 14 to 18 */
 #define LINK_MAX_ITEMS                                                                             \
-	1024 /* of one answer, with what is nested in it: a sentinel says 45 of each replica */
+	4096 /* of one answer, with what is nested in it: a sentinel says 45 of each replica, dead \
+		ones that it remembers too */
 #define LINK_MAX_REQUEST 40960
 
 enum reply_kind {

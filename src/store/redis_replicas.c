@@ -92,6 +92,12 @@ is_confirmed(const struct redis_store *redis, struct problem *why)
 		problem_set(why, "the sentinels are about to make another server the master");
 		return false;
 	}
+	if (route->is_cut_off) {
+		problem_set(why,
+		    "too few sentinels can be asked, and they miss a replica: the master may be cut "
+		    "off (--wait-replicas)");
+		return false;
+	}
 	if (all || (renews && redis->acknowledged >= 1))
 		return true;
 	tell_too_few(redis, replicas_alive(redis), why);
@@ -103,7 +109,8 @@ static bool
 is_settled(const struct redis_store *redis)
 {
 	const struct route *route = redis->settings->route;
-	bool all = redis->acknowledged >= replicas_alive(redis) && !route->is_failing_over;
+	bool all = redis->acknowledged >= replicas_alive(redis) && !route->is_failing_over &&
+	    !route->is_cut_off;
 	bool recent = instant_between(route->asked_at, redis->sent_at) <= RECENT;
 	if (redis->request.verb == STORE_ACQUIRE)
 		return all && recent;

@@ -92,6 +92,8 @@ struct route {
 	int64_t replicas_less_one;
 	char old_id[48];
 	bool is_failing_over;
+	/* Those who say so are few, and miss a replica: others may have another master. */
+	bool is_cut_off;
 	struct instant asked_at;
 	/* Processes that the route runs for itself: 0 for none at the moment, NULL for none ever.
 	 */

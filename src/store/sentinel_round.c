@@ -15,6 +15,8 @@ _Static_assert(sizeof(((struct route *)NULL)->old_id) == SENTINEL_ID, "an id fit
 #define PACE (200 * NS_PER_MS)
 /* After the first answer to those who disagree with it, or say nothing. */
 #define PATIENCE (150 * NS_PER_MS)
+/* The same, from the questions on, where those who have answered are too few to be relied on. */
+#define LONG_PATIENCE NS_PER_S
 /* A place that was of no use comes last for so long. */
 #define SHUNNED_FOR (2 * NS_PER_S)
 
@@ -67,6 +69,14 @@ fail_finders(struct sentinel_route *sentinel, enum outcome outcome, const struct
 
 /* -- what was found --------------------------------------------------------------------------- */
 
+/* May others, out of sight, have made another server the master? They would be the greater part of
+ * the sentinels, and have a replica. */
+static bool
+may_be_cut_off(const struct sentinel_route *sentinel, const struct sentinel_choice *choice)
+{
+	return choice->away > 0 && 2 * choice->votes <= sentinel->count;
+}
+
 static void
 note_choice(struct sentinel_route *sentinel, const struct sentinel_choice *choice)
 {
@@ -77,6 +87,7 @@ note_choice(struct sentinel_route *sentinel, const struct sentinel_choice *choic
 	sentinel->route.replicas_less_one = choice->alive_less_one;
 	memcpy(sentinel->route.old_id, choice->claimant_id, sizeof sentinel->route.old_id);
 	sentinel->route.is_failing_over = choice->is_failing_over;
+	sentinel->route.is_cut_off = may_be_cut_off(sentinel, choice);
 	sentinel->route.asked_at = sentinel->chosen_at;
 }
 
@@ -263,14 +274,27 @@ sentinel_proceed(struct sentinel_route *sentinel, struct instant now)
 		begin_round(sentinel, now);
 }
 
+/* Do those who have answered need the others, who may be far away? */
+static bool
+are_too_few(const struct sentinel_route *sentinel)
+{
+	const struct sentinel_view *views[URL_MAX_PLACES];
+	struct sentinel_choice choices[URL_MAX_PLACES];
+	return sentinel_choose(views, gather(sentinel, views), choices, URL_MAX_PLACES) > 0 &&
+	    may_be_cut_off(sentinel, &choices[0]);
+}
+
 void
 sentinel_on_due(void *context, struct instant now)
 {
 	struct sentinel_route *sentinel = context;
-	if (sentinel->asking)
-		conclude(sentinel, now); /* patience is over */
-	else
+	struct instant last = instant_plus(sentinel->round_at, LONG_PATIENCE);
+	if (!sentinel->asking)
 		sentinel_proceed(sentinel, now);
+	else if (!instant_reached(last, now) && are_too_few(sentinel))
+		plan(sentinel, last);
+	else
+		conclude(sentinel, now); /* patience is over */
 }
 
 void

@@ -264,8 +264,13 @@ count_view(struct sentinel_choice *choice, const struct sentinel_view *view)
 	choice->support += has_heard_of(view, &choice->master);
 	if (!sentinel_same_place(&view->master, &choice->master))
 		return;
-	if (choice->votes == 0 || view->epoch > choice->epoch)
+	/* Whoever has an older epoch knows older replicas. */
+	if (choice->votes == 0 || view->epoch > choice->epoch) {
 		choice->epoch = view->epoch;
+		choice->away = 0;
+	}
+	if (view->epoch == choice->epoch && view->listed - view->alive > choice->away)
+		choice->away = view->listed - view->alive;
 	choice->is_failing_over = choice->is_failing_over || view->is_failing_over;
 	choice->votes++;
 }

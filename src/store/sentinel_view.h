@@ -55,6 +55,7 @@ struct sentinel_choice {
 	int64_t epoch;
 	size_t votes, support;
 	int64_t alive; /* replicas less those demoted, as the one that sees most of them says */
+	int64_t away;  /* others that are listed, as the one that misses most of them says */
 	bool is_failing_over; /* one says so at least */
 	/* How many of those alive that were, less the claimant with that id, should it be the old
 	 * master; the id is empty where there is no such claimant. */

@@ -81,7 +81,7 @@ choose_ports() {
 	local attempt i
 	for attempt in {1..50}; do
 		SET_PORT=$((20000 + 20 * (RANDOM % 590)))
-		for i in 1 2 3 4 11 12 13 14; do
+		for i in 1 2 3 4 5 11 12 13 14; do
 			(exec 3<>"/dev/tcp/127.0.0.1/$((SET_PORT + i))") 2>/dev/null && continue 2
 		done
 		return 0

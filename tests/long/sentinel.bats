@@ -165,3 +165,31 @@ planned_failover() {
 	# Less than five a second, the questions of this test included.
 	assert_between 0 45 "$connects" connects
 }
+
+@test "a command whose master and sentinel are cut off from the others is ended by its deadline" {
+	local master=$((SET_PORT + 4)) sentinel=$((SET_PORT + 14)) replica=$((SET_PORT + 5)) before
+	launch_in_set stranger redis-server --port "$master" --bind 127.0.0.1 --dir "$SET_DIR" --save ""
+	wait_until 3s answers "$master"
+	launch_in_set follower redis-server --port "$replica" --bind 127.0.0.1 --dir "$SET_DIR" --save "" \
+		--repl-diskless-sync-delay 0 --replicaof 127.0.0.1 "$master"
+	wait_until 20s has_replicas "$master" 1
+	printf '%s\n' "port $sentinel" "bind 127.0.0.1" "dir $SET_DIR" \
+		"sentinel monitor main 127.0.0.1 $master 2" "sentinel down-after-milliseconds main 500" >"$SET_DIR/cut.conf"
+	launch_in_set cut redis-server "$SET_DIR/cut.conf" --sentinel
+	wait_until 15s replica_is "$sentinel" slave
+	# The other two sentinels of the URL are out of reach, now as then; nobody is missed yet.
+	start_dlock -vv -t 5s -S "redis+sentinel://127.0.0.1:$sentinel,127.0.0.1:1,127.0.0.1:2/main" job sleep 61.75
+	wait_until 5s running "$OUTER"
+	before=$(boottime)
+	kill -KILL "$(pid_in_set follower)"
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
+	assert_between 2000 5500 "$(elapsed_ms "$before")" 'ms until it was ended'
+	grep -q 'too few sentinels can be asked' "$DLOCK_LOG"
+	kill -KILL "$(pid_in_set cut)" "$(pid_in_set stranger)"
+}
+
+# The one replica that a sentinel lists has those flags.
+replica_is() {
+	[ "$(ask "$1" SENTINEL REPLICAS main | sed -n '/^flags$/{n;p}')" = "$2" ]
+}

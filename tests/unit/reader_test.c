@@ -264,15 +264,15 @@ test_bounds(void)
 		CHECK_INT(reader_next(reader, &reply, &why), 0);
 	}
 
-	tap_case("1024 items are read however they are nested, 1025 are not");
-	/* 60 arrays of 16 in one that has 3 items more: 1 + 60 + 60 * 16 + 3 = 1024. */
-	static char bytes[8192];
+	tap_case("4096 items are read however they are nested, 4097 are not");
+	/* 240 arrays of 16 in one that has 15 items more: 1 + 240 + 240 * 16 + 15 = 4096. */
+	static char bytes[32768];
 	for (int more = 0; more < 2; more++) {
-		size_t used = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", 63 + more);
-		for (int i = 0; i < 60; i++)
+		size_t used = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", 255 + more);
+		for (int i = 0; i < 240; i++)
 			used += (size_t)snprintf(bytes + used, sizeof bytes - used,
 			    "*16\r\n" TEN_INTEGERS ":0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n");
-		for (int i = 0; i < 3 + more; i++)
+		for (int i = 0; i < 15 + more; i++)
 			used += (size_t)snprintf(bytes + used, sizeof bytes - used, ":8\r\n");
 		CHECK_INT(reader_feed(reader, bytes, used, &why), 0);
 		CHECK_INT(reader_next(reader, &reply, &why), more ? -1 : 1);

@@ -267,6 +267,16 @@ test_choice(void)
 	CHECK_INT((int64_t)sentinel_choose(two, 2, &choice, 1), 1);
 	CHECK(choice.is_failing_over);
 	CHECK_INT((int64_t)choice.votes, 2);
+	tap_case(
+	    "replicas that are away are told by the one that misses most, of the newest epoch");
+	struct sentinel_view old = view_of('a', 1, "b"), few = view_of('a', 2, "b"),
+			     most = view_of('a', 2, "bc");
+	const struct sentinel_view *three[] = {&old, &few, &most};
+	old.listed = 9;
+	few.listed = 3;
+	most.listed = 3;
+	CHECK_INT((int64_t)sentinel_choose(three, 3, &choice, 1), 1);
+	CHECK_INT(choice.away, 2);
 }
 
 static void

@@ -20,39 +20,6 @@ setup() {
 	OWNER=$(owner_of job)
 }
 
-# token_at_owner NAME: what stands at its key.
-token_at_owner() {
-	at_owner "$1" GET "lock:$1"
-}
-
-is_held() {
-	[ "$(at_owner "$1" EXISTS "lock:$1")" = 1 ]
-}
-
-# listeners NAME: of the channels of who waits for it, that have one at the owner of the slot.
-listeners() {
-	local channels
-	mapfile -t channels < <(at_owner "$1" PUBSUB SHARDCHANNELS "lock:$1#queue{lock:$1}:*")
-	[ -n "${channels[0]:-}" ] || { echo 0; return; }
-	at_owner "$1" PUBSUB SHARDNUMSUB "${channels[@]}" | grep -cx 1
-}
-
-hears() {
-	[ "$(listeners "$1")" = "$2" ]
-}
-
-holds() {
-	start_dlock -vv "$@" sh -c 'echo "$DLOCK_FENCE" >fence; : >holding; read -r line <gate.hold' 5<>gate.hold
-	HOLDER=$OUTER
-	wait_until 5s test -e holding
-}
-
-# waits_for TAG NAME: stands in line, and is told by the owner of the slot.
-waits_for() {
-	start "$DLOCK" -vv "${@:3}" "$2" ./visit "$1" 2>>"waiter.$1"
-	WAITER[$1]=$STARTED
-}
-
 # is_fresh NAME MS: its key has so much of its lease before it.
 is_fresh() {
 	[ "$(at_owner "$1" PTTL "lock:$1")" -ge "$2" ]
@@ -144,14 +111,25 @@ took_over() {
 	run -0 dlock -n job true
 }
 
+# expiry_of_member: of the one that there is, at the node where it is on its way to.
+expiry_of_member() {
+	printf 'ASKING\nZRANGE lock:job#members{lock:job} 0 -1 WITHSCORES\n' | node "$MOVED_TO" | tail -n 1
+}
+
+expires_later_than() {
+	awk -v now="$(expiry_of_member)" -v before="$1" 'BEGIN { exit !(now > before) }'
+}
+
 @test "one of several holders too" {
-	local to
+	local to before
 	mkfifo gate.hold
 	to=$(other_master "$OWNER")
-	holds -t 3s --slots 2 job
+	holds -t 6s --slots 2 job
 	begin_move job "$to"
 	move_key 'lock:job#members{lock:job}'
-	sleep 2
+	before=$(expiry_of_member)
+	[ "${before%.*}" -gt 0 ]
+	wait_until 5s expires_later_than "$before"
 	alive "$HOLDER"
 	echo >gate.hold
 	wait "$HOLDER"
@@ -177,6 +155,46 @@ took_over() {
 @test "a database other than 0 is refused, there is none in a cluster" {
 	run -64 dlock -S "$URL_CLUSTER/1" job true
 	assert_output --partial "cluster"
+}
+
+# hold_all NAME...: each is held by a dlock until the test ends.
+hold_all() {
+	local name
+	for name; do
+		start_dlock -t 30s "$name" sleep 900
+	done
+	for name; do
+		wait_until 5s is_held "$name"
+	done
+}
+
+@test "--list asks all masters, --status and --break whoever has the lock" {
+	hold_all a b c d job
+	waits_for next job
+	wait_until 5s hears job 1
+	run -0 dlock --list
+	[ "$(awk '{ print $1 }' <<<"$output" | xargs)" = 'a b c d job' ]
+	assert_line --regexp '^job +held .*1 waiting$'
+	run -0 bash -c '"$DLOCK" --list --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)))"'
+	assert_output 5
+	run -1 dlock --status a job free
+	assert_line --partial 'a: held by '
+	assert_line 'free: free'
+	run -0 dlock --break b
+	assert_output --partial "broke 'b'"
+	[[ "$(token_at_owner b)" == dlock!broken:* ]]
+}
+
+@test "--check tells what the cluster is, and tries it; of a node that is not named as one it says how" {
+	run -0 dlock --check
+	assert_line --regexp '^cluster: state ok, 16384 of 16384 slots at 3 masters, replicas of each at least 1$'
+	assert_line 'works: locks, waiting, messages, foreign, watch, shared, slots, counter, status, list, break'
+	assert_line --regexp '^role: master, mode: cluster$'
+	run -0 bash -c '"$DLOCK" --check --json | python3 -c "import json, sys; s = json.load(sys.stdin)[0]; print(s[\"cluster_state\"], s[\"cluster_masters\"])"'
+	assert_output 'ok 3'
+	run -69 dlock -S "redis://127.0.0.1:$(node_port 0)" --check
+	assert_output --partial 'redis+cluster://'
+	[ "$(for i in $(nodes); do node "$i" KEYS '*dlock-check*'; done | grep -c .)" = 0 ]
 }
 
 # Last: a master is killed here.

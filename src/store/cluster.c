@@ -15,8 +15,8 @@
 
 /* Redirections that are followed at once, and how long it takes until there may be one more: with a
  * login each costs three or four commands, and a server shall have no more than 20 a second. */
-#define TURNS_MOST 3
-#define TURN_PERIOD (400 * NS_PER_MS)
+#define TURNS_MOST 2
+#define TURN_PERIOD (600 * NS_PER_MS)
 /* Half of a slot's keys are elsewhere: that takes a moment. */
 #define LATER_PAUSE (50 * NS_PER_MS)
 /* What is known of other nodes grows old. */

@@ -11,7 +11,7 @@
  * fails.
  *
  * Nodes that send each other's clients to and fro get no storm of requests: the first redirections
- * are followed at once, the others at 2 a second and a half, and the store gives up after five for
+ * are followed at once, the others every 0.6 s, and the store gives up after five for
  * a request. */
 #ifndef DLOCK_STORE_CLUSTER_H
 #define DLOCK_STORE_CLUSTER_H

@@ -116,12 +116,18 @@ look_is_push(const struct look *look, const struct reply *reply)
 		is_text(reply->items[1], channel(look)));
 }
 
-/* A server that has just been started, or is in the middle of something. */
+/* A server that has just been started, or is in the middle of something; or the slot is elsewhere,
+ * or on its way, and where that is the next renewal learns. */
 static bool
 is_passing(const char *text)
 {
-	return strncmp(text, "LOADING", 7) == 0 || strncmp(text, "BUSY", 4) == 0 ||
-	    strncmp(text, "MASTERDOWN", 10) == 0;
+	static const char *const words[] = {"LOADING", "BUSY", "MASTERDOWN", "MOVED ", "ASK ",
+	    "TRYAGAIN", "CLUSTERDOWN"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (strncmp(text, words[i], strlen(words[i])) == 0)
+			return true;
+	}
+	return false;
 }
 
 static enum look_result

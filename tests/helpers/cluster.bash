@@ -22,11 +22,24 @@
 # shellcheck disable=SC2034 # variables are for the caller
 
 start_cluster() {
-	local replicas=0 i count ports=() list
+	local replicas=0 attempt
 	if [ "${1:-}" = --replicas ]; then
 		replicas=$2
 		shift 2
 	fi
+	# On a busy machine a node may miss what the others tell it while they meet.
+	for attempt in 1 2 3; do
+		if create_cluster "$replicas" "$@"; then
+			return 0
+		fi
+		stop_cluster
+	done
+	return 1
+}
+
+create_cluster() {
+	local replicas=$1 i count ports=()
+	shift
 	count=$((3 + 3 * replicas))
 	CLUSTER_DIR=$(mktemp -d "${TMPDIR:-/tmp}/dlock-cluster.XXXXXX") || return 1
 	CLUSTER_PORTS='' CLUSTER_PIDS='' CLUSTER_SINCE=''
@@ -52,7 +65,9 @@ launch_new_node() {
 	local attempt
 	for attempt in {1..20}; do
 		launch_node "$1" $((10000 + (RANDOM * 32768 + RANDOM) % 10000))
-		if poll_for 5000 node_is_up_or_dead "$1" && [ "$(node "$1" PING 2>/dev/null)" = PONG ]; then
+		# Who answers at the port of one that has ended is another.
+		if poll_for 5000 node_is_up_or_dead "$1" && [ "$(node "$1" PING 2>/dev/null)" = PONG ] &&
+			! node_has_ended "$1"; then
 			return 0
 		fi
 		: >"$CLUSTER_DIR/$1/log"
@@ -267,4 +282,39 @@ stop_cluster() {
 	done
 	[[ "$CLUSTER_DIR" != */dlock-cluster.* ]] || rm -rf "$CLUSTER_DIR"
 	CLUSTER_DIR=
+}
+
+# -- dlocks -----------------------------------------------------------------------------------------
+
+# token_at_owner NAME: what stands at its key.
+token_at_owner() {
+	at_owner "$1" GET "lock:$1"
+}
+
+is_held() {
+	[ "$(at_owner "$1" EXISTS "lock:$1")" = 1 ]
+}
+
+# listeners NAME: of the channels of who waits for it, that have one at the owner of the slot.
+listeners() {
+	local channels
+	mapfile -t channels < <(at_owner "$1" PUBSUB SHARDCHANNELS "lock:$1#queue{lock:$1}:*")
+	[ -n "${channels[0]:-}" ] || { echo 0; return; }
+	at_owner "$1" PUBSUB SHARDNUMSUB "${channels[@]}" | grep -cx 1
+}
+
+hears() {
+	[ "$(listeners "$1")" = "$2" ]
+}
+
+holds() {
+	start_dlock -vv "$@" sh -c 'echo "$DLOCK_FENCE" >fence; : >holding; read -r line <gate.hold' 5<>gate.hold
+	HOLDER=$OUTER
+	wait_until 5s test -e holding
+}
+
+# waits_for TAG NAME: stands in line, and is told by the owner of the slot.
+waits_for() {
+	start "$DLOCK" -vv "${@:3}" "$2" ./visit "$1" 2>>"waiter.$1"
+	WAITER[$1]=$STARTED
 }

@@ -1,0 +1,463 @@
+/* Copyright (c) 2026 the dlock authors
+ * SPDX-License-Identifier: MIT */
+
+#include "store/quorum.h"
+
+#include "tap.h"
+
+#define MS NS_PER_MS
+#define T (10 * NS_PER_S)
+#define LIMIT (T / 20)
+
+/* One quorum, and a clock that is moved by hand. */
+static struct quorum quorum;
+static struct instant now;
+
+static void
+set_up(int count)
+{
+	now = (struct instant){1000 * NS_PER_S};
+	quorum_init(&quorum, count, T, T / 100 + 2 * MS, 0);
+	for (int i = 0; i < count; i++)
+		quorum_set_link(&quorum, i, NODE_UP, now);
+}
+
+static void
+pass(int64_t ns)
+{
+	now = instant_plus(now, ns);
+}
+
+/* Sends what is wanted; which ask it was, the same of all, and of how many. */
+static int
+send_all(enum quorum_ask ask)
+{
+	int sent = 0;
+	for (int i = 0; i < quorum.count; i++) {
+		if (quorum.nodes[i].want == ASK_NOTHING || quorum.nodes[i].link != NODE_UP)
+			continue;
+		CHECK_INT(quorum.nodes[i].want, ask);
+		quorum_sent(&quorum, i, now);
+		sent++;
+	}
+	return sent;
+}
+
+static void
+answer_with(int node, enum quorum_ask ask, enum quorum_word word, int64_t number)
+{
+	quorum_answered(&quorum, node, ask, quorum.serial, word, number, 1000, now);
+}
+
+static void
+answer(int node, enum quorum_ask ask, enum quorum_word word)
+{
+	answer_with(node, ask, word, 0);
+}
+
+static void
+begin_taking(void)
+{
+	quorum_begin_acquire(&quorum, now);
+	CHECK_INT(quorum.step, QUORUM_TAKING);
+	CHECK(send_all(ASK_TAKE) > 0);
+}
+
+/* By nodes 0 and 1; the third has not answered. */
+static void
+acquire_by_two(void)
+{
+	begin_taking();
+	for (int i = 0; i < quorum.majority; i++)
+		answer(i, ASK_TAKE, WORD_TAKEN);
+	send_all(ASK_ACCEPT);
+	for (int i = 0; i < quorum.majority; i++)
+		answer(i, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	CHECK(quorum.held);
+}
+
+/* By all. */
+static void
+acquire(void)
+{
+	acquire_by_two();
+	answer(2, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(send_all(ASK_ACCEPT), 1);
+	answer(2, ASK_ACCEPT, WORD_ACCEPTED);
+}
+
+static void
+test_acquire(void)
+{
+	struct instant t0;
+
+	tap_case(
+	    "phase 2 begins as soon as a majority agrees; the lease counts from the first send");
+	set_up(3);
+	t0 = now;
+	begin_taking();
+	pass(5 * MS);
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.step, QUORUM_TAKING);
+	answer_with(2, ASK_TAKE, WORD_TAKEN, 5000);
+	CHECK_INT(quorum.step, QUORUM_ACCEPTING);
+	CHECK_INT(quorum.fence, 5001);
+	CHECK_INT(send_all(ASK_ACCEPT), 2);
+	pass(5 * MS);
+	answer(0, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(2, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	CHECK_INT(quorum.t0.ns, t0.ns);
+
+	tap_case("who takes the key later is told the number, too");
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.nodes[1].want, ASK_ACCEPT);
+
+	tap_case("the clock's number where no greater was accepted; above --min-fence in any case");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.fence, 1000);
+	quorum_init(&quorum, 3, T, MS, 1234567);
+	for (int i = 0; i < 3; i++)
+		quorum_set_link(&quorum, i, NODE_UP, now);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.fence, 1234568);
+
+	tap_case(
+	    "LOW: a higher number, asked of all again; answers to the lower one count no more");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	answer(2, ASK_TAKE, WORD_TAKEN);
+	send_all(ASK_ACCEPT);
+	unsigned int before = quorum.serial;
+	answer_with(2, ASK_ACCEPT, WORD_LOW, 7000);
+	CHECK_INT(quorum.fence, 7001);
+	CHECK_INT(send_all(ASK_ACCEPT), 3);
+	quorum_answered(&quorum, 0, ASK_ACCEPT, before, WORD_ACCEPTED, 0, 0, now);
+	quorum_answered(&quorum, 1, ASK_ACCEPT, before, WORD_ACCEPTED, 0, 0, now);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(0, ASK_ACCEPT, WORD_ACCEPTED);
+	answer(1, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_WON);
+
+	tap_case("a majority that accepts when the lease is over has lost its time");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	send_all(ASK_ACCEPT);
+	answer(0, ASK_ACCEPT, WORD_ACCEPTED);
+	pass(T - T / 100);
+	answer(1, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_TOO_LATE);
+	CHECK(!quorum.held);
+	CHECK_INT(quorum.nodes[0].want, ASK_GIVE);
+
+	tap_case("what is gone between the phases accepts nothing");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	answer(2, ASK_TAKE, WORD_BUSY);
+	send_all(ASK_ACCEPT);
+	answer(0, ASK_ACCEPT, WORD_ACCEPTED);
+	answer(1, ASK_ACCEPT, WORD_GONE);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+
+	tap_case("the same server twice");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_OWNED);
+	CHECK_INT(quorum.result, QUORUM_SAME);
+	CHECK_INT(quorum.nodes[0].want, ASK_GIVE);
+}
+
+static void
+test_failure(void)
+{
+	tap_case(
+	    "held: decided when it cannot be won any more, and asked back where it may be ours");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(2, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+	CHECK_INT(send_all(ASK_GIVE), 1);
+	answer(0, ASK_GIVE, WORD_YES);
+
+	tap_case("a node that does not answer: asked back, too, behind what it owes");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	pass(LIMIT);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+	CHECK_INT(send_all(ASK_GIVE), 3);
+
+	tap_case("it costs its limit once: the next attempt does not wait for it");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	pass(LIMIT - 1);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	pass(1);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+	send_all(ASK_GIVE);
+	answer(0, ASK_GIVE, WORD_YES);
+	quorum_begin_acquire(&quorum, now);
+	CHECK_INT(quorum.nodes[2].vote, VOTE_ABSENT);
+	CHECK_INT(send_all(ASK_TAKE), 2);
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+
+	tap_case("two of three are down: too few, and nothing is sent");
+	set_up(3);
+	quorum_set_link(&quorum, 0, NODE_DOWN, now);
+	quorum_set_link(&quorum, 1, NODE_DOWN, now);
+	quorum_begin_acquire(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+	CHECK_INT(send_all(ASK_TAKE), 0);
+
+	tap_case("a node in quarantine is not asked, and is no vote");
+	set_up(3);
+	quorum.nodes[1].votes = false;
+	begin_taking();
+	CHECK_INT(quorum.nodes[1].want, ASK_NOTHING);
+	CHECK(!quorum.nodes[1].asked);
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(2, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+}
+
+static void
+test_renewal(void)
+{
+	struct instant t0;
+
+	tap_case("a majority renews: the lease counts from the first send of that round");
+	set_up(3);
+	acquire();
+	pass(T / 3);
+	t0 = now;
+	quorum_begin_renew(&quorum, T / 12, now);
+	CHECK_INT(send_all(ASK_RENEW), 3);
+	pass(20 * MS);
+	answer(0, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(1, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	CHECK_INT(quorum.t0.ns, t0.ns);
+
+	tap_case("where it is gone it is taken again: when a majority has said that it is ours");
+	answer(2, ASK_RENEW, WORD_GONE);
+	CHECK_INT(send_all(ASK_RETAKE), 1);
+	quorum_begin_renew(&quorum, T / 12, now);
+	send_all(ASK_RENEW);
+	answer(2, ASK_RENEW, WORD_GONE);
+	CHECK_INT(quorum.nodes[2].want, ASK_NOTHING);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(1, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.nodes[2].want, ASK_RETAKE);
+
+	tap_case("not where another has it");
+	quorum_begin_renew(&quorum, T / 12, now);
+	send_all(ASK_RENEW);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(1, ASK_RENEW, WORD_YES);
+	answer(2, ASK_RENEW, WORD_ANOTHERS);
+	CHECK_INT(send_all(ASK_RETAKE), 0);
+
+	tap_case("what was broken is given back, though it is another's by its look");
+	quorum_begin_renew(&quorum, T / 12, now);
+	send_all(ASK_RENEW);
+	answer(0, ASK_RENEW, WORD_ANOTHERS);
+	answer(1, ASK_RENEW, WORD_ANOTHERS);
+	CHECK_INT(quorum.result, QUORUM_LOST);
+	quorum_begin_release(&quorum, LIMIT, now);
+	CHECK_INT(quorum.nodes[0].want, ASK_GIVE);
+	CHECK_INT(quorum.nodes[1].want, ASK_GIVE);
+
+	tap_case("a majority has forgotten it: lost, and never taken again");
+	set_up(3);
+	acquire();
+	quorum_begin_renew(&quorum, T / 12, now);
+	send_all(ASK_RENEW);
+	answer(0, ASK_RENEW, WORD_GONE);
+	answer(1, ASK_RENEW, WORD_GONE);
+	CHECK_INT(quorum.result, QUORUM_LOST);
+	answer(2, ASK_RENEW, WORD_YES);
+	CHECK_INT(send_all(ASK_RETAKE), 0);
+	CHECK(!quorum.held);
+
+	tap_case("too few answer: nothing is known, and nothing is taken again");
+	set_up(3);
+	acquire();
+	quorum_begin_renew(&quorum, T / 12, now);
+	send_all(ASK_RENEW);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(2, ASK_RENEW, WORD_GONE);
+	pass(T / 12);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+	CHECK(quorum.held);
+	CHECK_INT(send_all(ASK_RETAKE), 0);
+	answer(1, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+	CHECK_INT(send_all(ASK_RETAKE), 0);
+
+	tap_case("a node that has come back in the meantime is asked, and taken again");
+	set_up(3);
+	acquire();
+	quorum_set_link(&quorum, 2, NODE_DOWN, now);
+	pass(T / 3);
+	quorum_set_link(&quorum, 2, NODE_COMING, now);
+	quorum_begin_renew(&quorum, T / 12, now);
+	CHECK_INT(send_all(ASK_RENEW), 2);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(1, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	quorum_set_link(&quorum, 2, NODE_UP, now);
+	CHECK_INT(send_all(ASK_RENEW), 1);
+	answer(2, ASK_RENEW, WORD_GONE);
+	CHECK_INT(send_all(ASK_RETAKE), 1);
+
+	tap_case("not when the lease is over by then");
+	quorum_begin_renew(&quorum, T, now);
+	send_all(ASK_RENEW);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(1, ASK_RENEW, WORD_YES);
+	pass(T - T / 100);
+	answer(2, ASK_RENEW, WORD_GONE);
+	CHECK_INT(send_all(ASK_RETAKE), 0);
+}
+
+static void
+test_release(void)
+{
+	tap_case("a release waits for all who are well, and for nobody who owes an older answer");
+	set_up(3);
+	acquire_by_two();
+	quorum_begin_release(&quorum, LIMIT, now);
+	CHECK_INT(send_all(ASK_GIVE), 3); /* node 2 has not answered to TAKE */
+	answer(0, ASK_GIVE, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(1, ASK_GIVE, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_WON);
+
+	tap_case("who has given it back is not asked again");
+	set_up(3);
+	acquire();
+	quorum_begin_release(&quorum, LIMIT, now);
+	send_all(ASK_GIVE);
+	answer(0, ASK_GIVE, WORD_YES);
+	pass(LIMIT);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+	unsigned int before = quorum.serial;
+	quorum_begin_release(&quorum, LIMIT, now);
+	CHECK_INT(quorum.nodes[0].want, ASK_NOTHING);
+	CHECK_INT(send_all(ASK_GIVE), 2);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	quorum_answered(&quorum, 1, ASK_GIVE, before, WORD_YES, 0, 0, now);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	answer(1, ASK_GIVE, WORD_GONE);
+	CHECK(quorum.nodes[1].given);
+
+	tap_case("gone at a majority: it was lost before");
+	set_up(3);
+	acquire_by_two();
+	answer(2, ASK_TAKE, WORD_BUSY);
+	quorum_begin_release(&quorum, LIMIT, now);
+	send_all(ASK_GIVE);
+	answer(0, ASK_GIVE, WORD_YES);
+	answer(1, ASK_GIVE, WORD_GONE);
+	CHECK_INT(quorum.result, QUORUM_LOST);
+}
+
+/* What each node may say to TAKE, in each order, with three and with four nodes: it is won by a
+ * majority alone, never by fewer, and what was taken is asked back where it was not. */
+static void
+try_words(int count, int words, const int *order)
+{
+	static const enum quorum_word possible[] = {WORD_TAKEN, WORD_BUSY, WORD_FAILED};
+	int taken = 0, spoken = 0;
+	set_up(count);
+	quorum_begin_acquire(&quorum, now);
+	send_all(ASK_TAKE);
+	for (int i = 0; i < count; i++) {
+		int node = order[i], word = words;
+		for (int k = 0; k < node; k++)
+			word /= 3;
+		taken += possible[word % 3] == WORD_TAKEN;
+		spoken += possible[word % 3] != WORD_FAILED;
+		answer(node, ASK_TAKE, possible[word % 3]);
+		if (quorum.step == QUORUM_ACCEPTING)
+			CHECK(taken >= quorum.majority);
+	}
+	if (taken >= quorum.majority) {
+		CHECK_INT(quorum.step, QUORUM_ACCEPTING);
+		return;
+	}
+	CHECK_INT(quorum.result, spoken >= quorum.majority ? QUORUM_TAKEN : QUORUM_TOO_FEW);
+	for (int i = 0; i < count; i++) {
+		if (quorum.nodes[i].want == ASK_GIVE)
+			quorum_sent(&quorum, i, now);
+		CHECK(quorum.nodes[i].may_have || !quorum.nodes[i].asked || spoken > taken);
+	}
+}
+
+static void
+try_orders(int count, int words, int *order, int used)
+{
+	if (used == count) {
+		try_words(count, words, order);
+		return;
+	}
+	for (int i = used; i < count && !tap_failed(); i++) {
+		int kept = order[used];
+		order[used] = order[i];
+		order[i] = kept;
+		try_orders(count, words, order, used + 1);
+		order[i] = order[used];
+		order[used] = kept;
+	}
+}
+
+static void
+test_all_orders(void)
+{
+	for (int count = 2; count <= 5; count++) {
+		int order[] = {0, 1, 2, 3, 4}, all = 1;
+		tap_case("%d nodes, whatever each says to TAKE, in every order", count);
+		for (int i = 0; i < count; i++)
+			all *= 3;
+		for (int words = 0; words < all && !tap_failed(); words++)
+			try_orders(count, words, order, 0);
+	}
+}
+
+int
+main(void)
+{
+	test_acquire();
+	test_failure();
+	test_renewal();
+	test_release();
+	test_all_orders();
+	return tap_end();
+}

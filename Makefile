@@ -95,7 +95,8 @@ endif
 
 sources := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 # These are no scripts: others include them.
-included_scripts = src/store/lua/queue.lua src/store/lua/holder.lua src/store/lua/describe.lua
+included_scripts = src/store/lua/queue.lua src/store/lua/holder.lua src/store/lua/describe.lua \
+	src/store/lua/rfence.lua
 scripts := $(sort $(filter-out $(included_scripts),$(wildcard src/store/lua/*.lua)))
 tool_sources := $(wildcard tests/tools/*.c)
 unit_sources := $(wildcard tests/unit/*_test.c)

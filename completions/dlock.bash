@@ -9,7 +9,7 @@
 _dlock_options='-n --nonblock --nb -w --wait --timeout -E --conflict-exit-code -x -e --exclusive
 	-s --shared --slots --max-waiters -t --ttl -k --kill-after --signal --on-lost --max-hold
 	--descendants --at-least --reentrant --if-unreachable -S --server --prefix --fence --min-fence
-	--wait-replicas --connect-timeout --tls --cacert --cacertdir --cert --key --sni --insecure --password-file
+	--wait-replicas --quarantine --connect-timeout --tls --cacert --cacertdir --cert --key --sni --insecure --password-file
 	--password-command --config --watch --report --label --held
 	--status --list --break --check --json --force --token -v --verbose -q --quiet -o --close
 	-h --help -V --version'
@@ -19,7 +19,7 @@ _dlock_takes_word() {
 	case $1 in
 	--*=*) return 1 ;;
 	--wait | --timeout | --conflict-exit-code | --ttl | --kill-after | --signal | --on-lost) ;;
-	--slots | --max-waiters | --token | --connect-timeout | --password-file) ;;
+	--slots | --max-waiters | --token | --connect-timeout | --quarantine | --password-file) ;;
 	--cacert | --cacertdir | --cert | --key | --sni) ;;
 	--max-hold | --descendants | --at-least | --if-unreachable | --server | --prefix) ;;
 	--fence | --min-fence | --wait-replicas | --password-command | --config | --report | --label) ;;

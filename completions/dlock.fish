@@ -4,7 +4,7 @@
 
 set -g __dlock_with_word -w --wait --timeout -E --conflict-exit-code --slots --max-waiters -t --ttl \
     -k --kill-after --signal --on-lost --max-hold --descendants --at-least --if-unreachable -S --server \
-    --prefix --fence --min-fence --wait-replicas --connect-timeout --cacert --cacertdir --cert --key --sni \
+    --prefix --fence --min-fence --wait-replicas --quarantine --connect-timeout --cacert --cacertdir --cert --key --sni \
     --password-file --password-command --config --report --label --token
 
 # Prints the words after NAME, one a line; fails while NAME is not complete.
@@ -118,6 +118,7 @@ __dlock_option -l prefix -x -d 'Put before NAME to make the key'
 __dlock_option -l fence -x -a 'clock counter' -d 'How fencing numbers are made'
 __dlock_option -l min-fence -x -d 'The fencing number shall exceed this'
 __dlock_option -l wait-replicas -x -a auto -d 'It counts when so many replicas have it'
+__dlock_option -l quarantine -x -a $durations -d 'Of several servers, one that is up for less does not vote'
 __dlock_option -l connect-timeout -x -a $durations -d 'For look-up, connect, TLS and login together'
 __dlock_option -l tls -d 'Speak TLS, also with redis://'
 __dlock_option -l cacert -r -F -d 'CAs to trust'

@@ -16,7 +16,7 @@
  *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
  *                    text.h, glob.h, visit.h (to a server), check_facts.h, check_judge.h (what was
  *                    found, and what it means), check_ask.h, check_trial.h, check_party.h,
- *                    check_watch.h, check_print.h
+ *                    check_watch.h, check_print.h, panel.h (several servers)
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
@@ -43,7 +43,8 @@
  *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,
  *                    url_print.c, url_parts.h)
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
- *                    secret.h, helper.h, problem.h, compat/ (one missing or awkward thing a file)
+ *                    secret.h, secret_share.h, helper.h, problem.h, compat/ (one missing or awkward
+ * thing a file)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,7 +64,9 @@
 #include "job/asking.h"
 #include "job/job.h"
 #include "run/descriptors.h"
+#include "run/testing.h"
 #include "store/redis.h"
+#include "store/redlock.h"
 #include "store/routes.h"
 
 /* Everything about a run that outlives its set-up. */
@@ -75,10 +78,12 @@ struct run {
 	char record[IDENTITY_RECORD];
 	char mode[sizeof((struct identity *)NULL)->mode];
 	struct report report;
-	char server[1024];
+	char server[SERVERS_SIZE];
 	struct password_place password, sentinel_password;
 	struct route *route;
 	struct redis_settings redis;
+	struct redlock_settings redlock;
+	struct redlock_member members[QUORUM_MOST];
 	struct job_settings settings;
 	struct signals signals;
 	struct tree tree;
@@ -135,12 +140,6 @@ seed_from_token(const char *token)
 	for (; *token != '\0'; token++)
 		seed = (seed ^ (unsigned char)*token) * UINT64_C(1099511628211);
 	return seed;
-}
-
-static int
-open_password(struct run *run, struct secret_source **source)
-{
-	return password_open(&run->password, &run->options, &run->loop, &run->signals, source);
 }
 
 /* Where the server is, if the URL does not say it. */
@@ -236,6 +235,59 @@ fill_in_settings(struct run *run, const struct lease_terms *terms, struct store 
 	};
 }
 
+static struct store *
+open_redis(struct run *run)
+{
+	const struct options *options = &run->options;
+	run->redis = (struct redis_settings){
+	    .url = &options->url,
+	    .route = run->route,
+	    .secret = run->password.sources[0],
+	    .server = run->server,
+	    .keys = &run->keys,
+	    .token = run->token,
+	    .record = run->record,
+	    .mode = run->mode,
+	    .max_waiters = options->max_waiters,
+	    .min_fence = options->min_fence,
+	    .fence_mode = options->fence_mode,
+	    .wait_replicas = options->wait_replicas,
+	    .watch = options->watch,
+	    .prepare = identify,
+	    .prepare_context = run,
+	};
+	return redis_store_new(&run->loop, &run->redis);
+}
+
+static struct store *
+open_quorum(struct run *run, const struct lease_terms *terms)
+{
+	struct options *options = &run->options;
+	for (int i = 0; i < options->url_count; i++) {
+		struct redlock_member *member = &run->members[i];
+		member->url = options_url(options, i);
+		member->secret = run->password.sources[i];
+		url_print(member->url, member->server, sizeof member->server);
+	}
+	run->redlock = (struct redlock_settings){
+	    .members = run->members,
+	    .count = options->url_count,
+	    .server = run->server,
+	    .keys = &run->keys,
+	    .record = run->record,
+	    .ttl_ns = terms->ttl_ns,
+	    .drift_ns = terms->drift_ns,
+	    .min_fence = options->min_fence,
+	    .quarantine_ns = options->quarantine_ns,
+	    .naive = testing_hook("naive-quorum"),
+	    .prepare = identify,
+	    .prepare_context = run,
+	    .secret_helper = run->password.asked.source.helper,
+	    .seed = seed_from_token(run->token),
+	};
+	return redlock_store_new(&run->loop, &run->redlock);
+}
+
 static int
 run_command(struct run *run)
 {
@@ -250,40 +302,24 @@ run_command(struct run *run)
 		    options_are_configured(options, "ttl", "kill-after"));
 	identity_make_token(run->token);
 	name_mode(run);
-	url_print(&options->url, run->server, sizeof run->server);
+	options_print_servers(&run->options, run->server, sizeof run->server);
+	options_warn_of_servers(options);
 	if (!open_report(run, &problem))
 		return complaint_of_setting(&problem,
 		    options_are_configured(options, "report", "report"));
 	if (loop_open(&run->loop) != 0)
 		return report_system_error(run, "make a timer");
-	struct secret_source *secret;
-	if (open_password(run, &secret) != 0)
+	if (password_open(&run->password, &run->options, &run->loop, &run->signals) != 0)
 		return report_system_error(run, "keep the password");
 	if (open_route(run) != 0)
 		return report_system_error(run, "set up the connection");
-	run->redis = (struct redis_settings){
-	    .url = &options->url,
-	    .route = run->route,
-	    .secret = secret,
-	    .server = run->server,
-	    .keys = &run->keys,
-	    .token = run->token,
-	    .record = run->record,
-	    .mode = run->mode,
-	    .max_waiters = options->max_waiters,
-	    .min_fence = options->min_fence,
-	    .fence_mode = options->fence_mode,
-	    .wait_replicas = options->wait_replicas,
-	    .watch = options->watch,
-	    .prepare = identify,
-	    .prepare_context = run,
-	};
-	struct store *store = redis_store_new(&run->loop, &run->redis);
+	bool is_quorum = options->url_count > 1;
+	struct store *store = is_quorum ? open_quorum(run, &terms) : open_redis(run);
 	if (store == NULL)
 		return report_system_error(run, "set up the connection");
 	fill_in_settings(run, &terms, store);
 	int status = job_run(&run->settings);
-	redis_store_free(store);
+	(is_quorum ? redlock_store_free : redis_store_free)(store);
 	route_free(run->route);
 	return status;
 }

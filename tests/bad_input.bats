@@ -143,13 +143,11 @@ teardown() { refusals_teardown; }
 	bad "-u is flock's: .*the server is named by -S" -u "$URL_TCP" job touch ran
 }
 
-@test "options that come with later versions; --wait-replicas" {
-	bad "--quarantine is not in this version of dlock" --quarantine job touch ran
-	bad "--quarantine is not in this version of dlock" --quarantine=hush job touch ran
-	bad_line "quarantine is not in this version of dlock" "quarantine = hush"
+@test "--wait-replicas, and --quarantine with one server" {
 	bad "--wait-replicas: not a number of replicas: 'x' \\(0 to 1000, or auto\\)" --wait-replicas x job touch ran
 	bad "--wait-replicas: not a number of replicas: '-1'" --wait-replicas=-1 job touch ran
 	bad "--wait-replicas auto is for redis\\+sentinel://, .*give a number" --wait-replicas auto -S unix:///run/r job touch ran
+	bad '--quarantine goes with several servers' --quarantine 1 job touch ran
 }
 
 @test "shared, slots and exclusive: what they do not take" {
@@ -167,13 +165,13 @@ teardown() { refusals_teardown; }
 	judge 78 'conf:2: exclusive: slots in line 1 sets the same' "$DLOCK" --config conf job touch ran
 }
 
-@test "slots on several servers do not compose, and several servers are refused (P90)" {
-	bad '--server: more than one server' --slots 2 -S "$URL_TCP" -S "$URL_UNIX" job touch ran
-	bad '--server: more than one server' --slots 2 -S "$URL_TCP $URL_UNIX" job touch ran
-	judge 78 'DLOCK_SERVER in the environment: more than one server' \
+@test "slots on several servers do not compose (P90)" {
+	bad '--slots does not go with several servers' --slots 2 -S "$URL_TCP" -S "$URL_UNIX" job touch ran
+	bad '--slots does not go with several servers' --slots 2 -S "$URL_TCP $URL_UNIX" job touch ran
+	judge 64 '--slots does not go with several servers' \
 		env DLOCK_SERVER="$URL_TCP $URL_UNIX" "$DLOCK" --slots 2 job touch ran
 	printf 'slots = 2\nserver = "%s %s"\n' "$URL_TCP" "$URL_UNIX" >conf
-	judge 78 'conf:2: server: more than one server' env DLOCK_SERVER= "$DLOCK" --config conf job touch ran
+	judge 78 '--slots does not go with several servers' env DLOCK_SERVER= "$DLOCK" --config conf job touch ran
 }
 
 @test "--status, --list and --break: what they are asked for" {

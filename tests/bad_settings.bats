@@ -99,10 +99,10 @@ bad connect-timeout .*at least 1ms	unix:///run/r?connect-timeout=0'
 	bad_line "server: unknown key 'nosuchkey'" "server = $URL_TCP?nosuchkey=hush"
 	bad '--server: .*no scheme' -S '' job touch ran
 	bad_line 'server: no scheme' 'server ='
-	bad '--server: more than one server: .*not in this version' -S "$URL_TCP" -S "$URL_TCP" job touch ran
-	bad '--server: more than one server: .*not in this version' -S "$URL_TCP $URL_TCP" job touch ran
-	bad_env 'DLOCK_SERVER in the environment: more than one server' DLOCK_SERVER="$URL_TCP $URL_TCP"
-	bad_env 'REDIS_URL in the environment: more than one server' DLOCK_SERVER= REDIS_URL="$URL_TCP redis://:hush@db2"
+	bad "$URL_TCP is named twice: of several servers each has one vote" -S "$URL_TCP" -S "$URL_TCP" job touch ran
+	bad "$URL_TCP is named twice" -S "$URL_TCP $URL_TCP" job touch ran
+	bad_env "$URL_TCP is named twice" DLOCK_SERVER="$URL_TCP $URL_TCP"
+	bad_env 'REDIS_URL in the environment: server 2: unknown scheme' DLOCK_SERVER= REDIS_URL="$URL_TCP http://:hush@db2"
 	bad '--server: a blank in the server URL: write %20 for it' -S "$URL_TCP " job touch ran
 	bad_env 'a blank in the server URL: write %20 for it' DLOCK_SERVER=$'redis://db1\n'
 	bad_env 'no server named: give -S redis://localhost:6379, or set DLOCK_SERVER' -u DLOCK_SERVER -u REDIS_URL

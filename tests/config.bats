@@ -197,8 +197,8 @@ setup() {
 	wrong '1: server: no scheme .*redis://localhost:6379'
 	conf 'server = redis://db1?nosuchkey=1'
 	wrong "1: server: unknown key 'nosuchkey'"
-	conf 'server = redis://db1 redis://db2'
-	wrong '1: server: more than one server'
+	conf 'server = redis://db1 http://db2'
+	wrong "1: server: server 2: unknown scheme 'http'"
 	conf 'ttl ='
 	wrong '1: ttl: not a duration'
 	conf 'ttl'
@@ -226,8 +226,8 @@ setup() {
 	wrong '1: .*ttl'
 	conf 'ttl = 5s' '[server]'
 	wrong '2: a config file has no .sections.'
-	conf 'quarantine = 3'
-	wrong '1: quarantine is not in this version'
+	conf 'quarantine = soon'
+	wrong "1: quarantine: not a duration: 'soon'"
 	conf 'slot = 3'
 	wrong "1: unknown option 'slot': did you mean slots"
 	conf 'max-waiter = 3'

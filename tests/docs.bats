@@ -69,13 +69,6 @@ man_options() {
 	assert_failure 64
 }
 
-@test "options of later versions are neither in --help nor in the man page, and are usage errors" {
-	run "$DLOCK" --quarantine 1 true
-	assert_failure 64
-	run grep -cE -- "Fl -quarantine" "$MAN"
-	assert_output 0
-}
-
 # What a file may not hold, of what a long option stands for in the table: the name of each.
 options_of_no_file() {
 	local option

@@ -89,6 +89,7 @@ keys_make(struct keys *keys, const char *prefix, const char *name, struct proble
 		return false;
 	}
 	make_sibling(keys->fence, sizeof keys->fence, keys->lock, "fence");
+	make_sibling(keys->rfence, sizeof keys->rfence, keys->lock, "rfence");
 	make_sibling(keys->info, sizeof keys->info, keys->lock, "info");
 	make_sibling(keys->queue, sizeof keys->queue, keys->lock, "queue");
 	make_sibling(keys->members, sizeof keys->members, keys->lock, "members");

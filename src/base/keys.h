@@ -28,6 +28,7 @@
 struct keys {
 	char lock[KEY_SIZE];        /* string: the token of the exclusive holder */
 	char fence[SIBLING_SIZE];   /* string: the last fencing number */
+	char rfence[SIBLING_SIZE];  /* string: the same at a node of a quorum, and whose it is */
 	char info[SIBLING_SIZE];    /* hash: token -> record of who that is */
 	char queue[SIBLING_SIZE];   /* sorted set: token of a waiter -> ticket */
 	char members[SIBLING_SIZE]; /* sorted set: token of one of several holders -> expiry */

@@ -70,7 +70,7 @@ check_report(const struct options *options, struct problem *problem)
 	const struct option_row *table = options_table(&count);
 	const char *action = actions_name(options->action);
 	const char *more = options->action == ACTION_BREAK ? ", --force, --token"
-	    : options->action == ACTION_CHECK              ? ", -t, -k"
+	    : options->action == ACTION_CHECK              ? ", -t, -k, --quarantine"
 							   : "";
 	unsigned long fitting =
 	    OPTION_OF_REPORTS | (options->action == ACTION_CHECK ? OPTION_OF_CHECK : 0);

@@ -44,13 +44,6 @@ static const struct {
     {0, "askpass", AT_PASSWORD},
 };
 
-static const struct {
-	char letter;
-	const char *name;
-} later[] = {
-    {0, "quarantine"},
-};
-
 /* Does `word` begin with just this name? */
 static bool
 is_name(const char *word, size_t length, const char *name)
@@ -83,24 +76,6 @@ advise_on_redis_cli(const char *word, size_t length, char letter, struct problem
 		else
 			problem_set(problem, "unknown option '--%s': %s", name,
 			    of_redis_cli[i].advice);
-		return true;
-	}
-	return false;
-}
-
-static bool
-advise_on_later(const char *word, size_t length, char letter, const char *dashes,
-    struct problem *problem)
-{
-	for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-		if (letter ? letter != later[i].letter : !is_name(word, length, later[i].name))
-			continue;
-		if (letter)
-			problem_set(problem, "-%c (--%s) is not in this version of dlock", letter,
-			    later[i].name);
-		else
-			problem_set(problem, "%s%s is not in this version of dlock", dashes,
-			    later[i].name);
 		return true;
 	}
 	return false;
@@ -160,8 +135,6 @@ advise_on_long(const char *word, struct problem *problem)
 	int shown = (int)(length < SHOWN_MAX ? length : SHOWN_MAX);
 	bool whole = word[length] == '\0' || word[length] == '=';
 
-	if (whole && advise_on_later(word, length, 0, "--", problem))
-		return;
 	int found =
 	    whole && length > 0 ? find_abbreviated(word, length, "--", list, sizeof list, &row) : 0;
 	int exact = options_find(word, length);
@@ -198,7 +171,7 @@ advice_on_option(const char *word, char letter, struct problem *problem)
 		return;
 	if (letter == 0)
 		advise_on_long(word, problem);
-	else if (!advise_on_later(word, length, letter, "-", problem))
+	else
 		problem_set(problem, "unknown option '-%c' (dlock --help lists them)", letter);
 }
 
@@ -239,8 +212,6 @@ advice_on_setting(const char *word, bool shown, struct problem *problem)
 		problem_set(problem, "command: it belongs on the command line, after NAME");
 		return;
 	}
-	if (advise_on_later(word, length, 0, "", problem))
-		return;
 	const char *near = find_nearest(word, length, OPTION_FOR_NOW);
 	char list[256];
 	size_t row;

@@ -33,11 +33,10 @@ parse_redis_url(struct options *options, size_t row, struct problem *problem)
 	struct problem why;
 	if (value == NULL || value[0] == '\0' || options_are_settled(options, row))
 		return true;
-	if (!url_parse(&options->url, value, URL_IGNORE_UNKNOWN_KEYS, &why)) {
+	if (!options_add_servers(options, value, URL_IGNORE_UNKNOWN_KEYS, &why)) {
 		problem_set(problem, "REDIS_URL in the environment: %s", why.text);
 		return false;
 	}
-	options->has_server = true;
 	options->source[row] = SOURCE_ENVIRONMENT;
 	return true;
 }

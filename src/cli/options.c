@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +18,18 @@
 void
 options_set_defaults(struct options *options)
 {
-	*options = (struct options){
-	    .wait_ns = WAIT_FOR_EVER,
-	    .conflict_status = EXIT_CONFLICT,
-	    .mode = MODE_EXCLUSIVE,
-	    .max_waiters = -1,
-	    .ttl_ns = 30 * NS_PER_S,
-	    .first_signal = SIGTERM,
-	    .on_lost = ON_LOST_KILL,
-	    .prefix = "lock:",
-	    .fence_mode = FENCE_CLOCK,
-	    .label = "",
-	};
+	/* Not the other servers' URLs: they are large, and mostly there is one. */
+	memset(options, 0, offsetof(struct options, more_urls));
+	options->wait_ns = WAIT_FOR_EVER;
+	options->conflict_status = EXIT_CONFLICT;
+	options->mode = MODE_EXCLUSIVE;
+	options->max_waiters = -1;
+	options->ttl_ns = 30 * NS_PER_S;
+	options->first_signal = SIGTERM;
+	options->on_lost = ON_LOST_KILL;
+	options->prefix = "lock:";
+	options->fence_mode = FENCE_CLOCK;
+	options->label = "";
 }
 
 /* Was there anything to be overwritten? */
@@ -141,8 +142,13 @@ settle_the_rest(struct options *options)
 	if (!options->has_grace)
 		options->grace_ns = lease_default_grace(options->ttl_ns);
 	/* In the URL it is as strong as the URL; of two that are equal the option wins. */
-	if (options->url.connect_timeout_ns > 0 && by_url > by_option)
-		options->connect_timeout_ns = options->url.connect_timeout_ns;
+	int64_t in_url_ns = 0;
+	for (int i = 0; i < options->url_count; i++) {
+		if (options_url(options, i)->connect_timeout_ns > in_url_ns)
+			in_url_ns = options_url(options, i)->connect_timeout_ns;
+	}
+	if (in_url_ns > 0 && by_url > by_option)
+		options->connect_timeout_ns = in_url_ns;
 	else if (!options->has_connect_timeout)
 		options->connect_timeout_ns = lease_default_connect_limit(options->ttl_ns);
 }
@@ -228,7 +234,8 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 	}
 	settle_the_rest(options);
 	bool is_configured = false;
-	if (!tls_settle(options, &is_configured, problem) ||
+	if (!options_settle_servers(options, &is_configured, problem) ||
+	    !tls_settle(options, &is_configured, problem) ||
 	    !settle_replicas(options, &is_configured, problem))
 		return is_configured ? OPTIONS_CONFIG_ERROR : OPTIONS_USAGE_ERROR;
 	return result_of(options->action);

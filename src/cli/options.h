@@ -19,6 +19,7 @@
 #include "base/problem.h"
 #include "job/job.h"
 #include "net/url.h"
+#include "store/quorum.h"
 
 enum options_result {
 	OPTIONS_RUN,
@@ -85,7 +86,9 @@ struct options {
 	const char *label;
 	const char *report; /* NULL: none */
 	int64_t connect_timeout_ns;
-	struct url url;          /* its `tls` is what counts, when all has been read */
+	struct url url; /* its `tls` is what counts, when all has been read */
+	int url_count;  /* servers; options_url(1) and so on are the others */
+	int64_t quarantine_ns;
 	struct tls_settings tls; /* what the options say */
 	enum password_from password_from;
 	const char *password_variable; /* its name */
@@ -108,10 +111,12 @@ struct options {
 	bool has_server;
 	bool has_grace;
 	bool has_connect_timeout;
+	bool has_quarantine;
 	const char *config; /* the file that was named, else the one that was found; NULL: none */
 	struct kept_text *kept;                 /* what the file said, for as long as the options */
 	enum option_source source[OPTIONS_MAX]; /* of each row of the table */
 	bool by_letter[OPTIONS_MAX];            /* SOURCE_LINE: it was written -n, not --nonblock */
+	struct url more_urls[QUORUM_MOST - 1];  /* last: not touched where there is one server */
 };
 
 /* What an option may be beside its row's other columns. */
@@ -161,6 +166,21 @@ options_source(const struct options *options, const char *name);
  * gave one, and the command line none. */
 bool
 options_are_configured(const struct options *options, const char *one, const char *other);
+
+/* The servers, from 0. */
+struct url *
+options_url(struct options *options, int index);
+
+/* All of them for people, a blank between two. */
+void
+options_print_servers(struct options *options, char *out, size_t size);
+
+/* Room for that. */
+#define SERVERS_SIZE (QUORUM_MOST * 1024)
+
+/* Says so where their number is no good one. */
+void
+options_warn_of_servers(const struct options *options);
 
 /* Reads command line, environment and config file. argv may be scrubbed: a password in it
  * is overwritten at once. On an error `problem` is the line to be printed. */

@@ -63,6 +63,16 @@ options_are_settled(const struct options *options, size_t row);
 void
 options_scrub(char *text);
 
+/* Adds a server, or several, blanks between them. */
+bool
+options_add_servers(struct options *options, const char *text, enum url_unknown_keys unknown,
+    struct problem *problem);
+
+/* When all has been read: do the servers go with each other, and the options with several of them?
+ * As tls_settle. */
+bool
+options_settle_servers(struct options *options, bool *is_configured, struct problem *problem);
+
 /* When all has been read: what options and URL say of TLS together is in options->url.tls. False:
  * they contradict each other; *is_configured: environment and file do, not the command line. */
 bool

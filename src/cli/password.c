@@ -10,12 +10,22 @@ static const char own_variable[] = "DLOCK_PASSWORD";
 static const char sentinel_variable[] = "DLOCK_SENTINEL_PASSWORD";
 static const char *const variables[] = {own_variable, "REDISCLI_AUTH"};
 
+static bool
+has_url_password(const struct options *options)
+{
+	for (int i = 0; i < options->url_count; i++) {
+		if (options_url((struct options *)options, i)->has_password)
+			return true;
+	}
+	return false;
+}
+
 /* What the source says of itself: how many places, and the last of them. */
 static int
 count_places(const struct options *options, enum option_source source, enum password_from *from)
 {
 	int count = 0;
-	if (options->url.has_password && options_source(options, "server") == source) {
+	if (has_url_password(options) && options_source(options, "server") == source) {
 		*from = PASSWORD_IN_URL;
 		count++;
 	}
@@ -97,41 +107,47 @@ wipe_variable(const char *name)
 }
 
 int
-password_keep(struct options *options, struct kept_secret *kept)
+password_keep(struct password_place *place, struct options *options)
 {
 	int status = 0;
-	if (options->password_from == PASSWORD_IN_URL)
-		status = secret_keep(kept, options->url.password, NULL);
-	else if (options->password_from == PASSWORD_IN_VARIABLE)
-		status = secret_keep(kept, getenv(options->password_variable),
-		    options->password_variable);
-	explicit_bzero(options->url.password, sizeof options->url.password);
+	for (int i = 0; i < options->url_count; i++) {
+		struct url *url = options_url(options, i);
+		struct kept_secret *kept = &place->kept[i];
+		bool in_url = options->password_from == PASSWORD_IN_URL;
+		place->sources[i] = NULL;
+		if (in_url && url->has_password)
+			status |= secret_keep(kept, url->password, NULL);
+		else if (options->password_from == PASSWORD_IN_VARIABLE)
+			status |= secret_keep(kept, getenv(options->password_variable),
+			    options->password_variable);
+		if (kept->text != NULL)
+			place->sources[i] = &kept->source;
+		explicit_bzero(url->password, sizeof url->password);
+	}
 	wipe_variable(own_variable);
 	return status;
 }
 
 int
 password_open(struct password_place *place, struct options *options, struct loop *loop,
-    struct signals *signals, struct secret_source **source)
+    struct signals *signals)
 {
-	*source = NULL;
-	if (password_keep(options, &place->kept) != 0)
-		return -1;
-	switch (options->password_from) {
-	case PASSWORD_NONE:
-		return 0;
-	case PASSWORD_IN_URL:
-	case PASSWORD_IN_VARIABLE:
-		*source = &place->kept.source;
-		return 0;
-	case PASSWORD_IN_FILE:
-	case PASSWORD_BY_COMMAND:
-		break;
-	}
 	bool in_file = options->password_from == PASSWORD_IN_FILE;
-	*source = &place->asked.source;
-	return password_init(&place->asked, loop, signals, in_file ? options->password_file : NULL,
-	    in_file ? NULL : options->password_command);
+	if (password_keep(place, options) != 0)
+		return -1;
+	if (!in_file && options->password_from != PASSWORD_BY_COMMAND)
+		return 0;
+	if (password_init(&place->asked, loop, signals, in_file ? options->password_file : NULL,
+		in_file ? NULL : options->password_command) != 0)
+		return -1;
+	if (options->url_count == 1) {
+		place->sources[0] = &place->asked.source;
+		return 0;
+	}
+	secret_share_init(&place->share, &place->asked.source, options->url_count);
+	for (int i = 0; i < options->url_count; i++)
+		place->sources[i] = &place->share.fronts[i].source;
+	return 0;
 }
 
 bool
@@ -160,11 +176,11 @@ password_open_sentinel(struct password_place *place, struct options *options, st
 		status =
 		    password_init(&place->asked, loop, signals, url->sentinel_password_file, NULL);
 	} else if (url->scheme == URL_SENTINEL && url->has_sentinel_password) {
-		*source = &place->kept.source;
-		status = secret_keep(&place->kept, url->sentinel_password, NULL);
+		*source = &place->kept[0].source;
+		status = secret_keep(&place->kept[0], url->sentinel_password, NULL);
 	} else if (url->scheme == URL_SENTINEL && value != NULL && value[0] != '\0') {
-		*source = &place->kept.source;
-		status = secret_keep(&place->kept, value, sentinel_variable);
+		*source = &place->kept[0].source;
+		status = secret_keep(&place->kept[0], value, sentinel_variable);
 	}
 	explicit_bzero(url->sentinel_password, sizeof url->sentinel_password);
 	wipe_variable(sentinel_variable);

@@ -13,6 +13,7 @@
 #define DLOCK_CLI_PASSWORD_H
 
 #include "base/secret.h"
+#include "base/secret_share.h"
 #include "cli/options.h"
 #include "run/password.h"
 
@@ -24,27 +25,30 @@ password_check_line(const struct options *options, struct problem *problem);
 bool
 password_choose(struct options *options, struct problem *problem);
 
-/* Moves a password that was given as such, PASSWORD_IN_URL or PASSWORD_IN_VARIABLE, to where no
- * core dump has it. What the URL and DLOCK_PASSWORD said is overwritten in any case: COMMAND is not
- * to see it, nor who looks at /proc/PID/environ. 0, or -1 and errno. */
-int
-password_keep(struct options *options, struct kept_secret *kept);
-
 /* Is DLOCK_SENTINEL_PASSWORD such that it can be used? False and a sentence. */
 bool
 password_check_sentinel(const struct options *options, struct problem *problem);
 
-/* What is behind a source: one of the two. */
+/* What is behind a source: one of the two. Of several servers each has a source of its own, which
+ * for a file or a command are fronts of one. */
 struct password_place {
-	struct kept_secret kept;
+	struct kept_secret kept[QUORUM_MOST];
 	struct password asked;
+	struct secret_share share;
+	struct secret_source *sources[QUORUM_MOST]; /* of each server; NULL: none */
 };
 
-/* *source: where to ask for the password, NULL: there is none. It is in `place`, and uses loop and
- * signals. password_keep is done. 0, or -1 and errno. */
+/* Moves a password that was given as such, PASSWORD_IN_URL or PASSWORD_IN_VARIABLE, to where no
+ * core dump has it: that of each server to place->kept. What the URLs and DLOCK_PASSWORD said is
+ * overwritten in any case: COMMAND is not to see it, nor who looks at /proc/PID/environ. 0, or -1
+ * and errno. */
+int
+password_keep(struct password_place *place, struct options *options);
+
+/* Fills in place->sources; they use loop and signals. password_keep is done. 0, or -1 and errno. */
 int
 password_open(struct password_place *place, struct options *options, struct loop *loop,
-    struct signals *signals, struct secret_source **source);
+    struct signals *signals);
 
 /* The same for the password of the sentinels: the URL's own, or the file that it names, else
  * DLOCK_SENTINEL_PASSWORD, which is overwritten in any case. That of the server is never given to a

@@ -50,6 +50,17 @@ prepare_check(const struct options *options, struct lease_terms *terms, int *sta
 	return false;
 }
 
+static void
+list_nodes(struct options *options, const struct password_place *password, struct view_node *nodes)
+{
+	static char names[QUORUM_MOST][1024];
+	for (int i = 0; i < options->url_count; i++) {
+		url_print(options_url(options, i), names[i], sizeof names[i]);
+		nodes[i] =
+		    (struct view_node){options_url(options, i), password->sources[i], names[i]};
+	}
+}
+
 int
 reports_run(struct options *options, enum options_result what, struct loop *loop,
     struct signals *signals)
@@ -57,8 +68,7 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 	static struct password_place password, sentinel_password;
 	struct route *route;
 	struct problem problem;
-	struct secret_source *secret;
-	char server[1024];
+	static char server[SERVERS_SIZE];
 	struct lease_terms terms;
 	int status = 0;
 
@@ -68,10 +78,10 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 		return complaint_of_key(options, bad, &problem);
 	if (what == OPTIONS_CHECK && !prepare_check(options, &terms, &status))
 		return status;
-	url_print(&options->url, server, sizeof server);
+	options_print_servers(options, server, sizeof server);
 	if (loop_open(loop) != 0)
 		return complaint_of_system("make a timer");
-	if (password_open(&password, options, loop, signals, &secret) != 0)
+	if (password_open(&password, options, loop, signals) != 0)
 		return complaint_of_system("keep the password");
 	struct route_settings way = {
 	    .url = &options->url,
@@ -81,13 +91,18 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 		&way.sentinel_secret) != 0 ||
 	    route_open(&route, loop, &way) != 0)
 		return complaint_of_system("set up the connection");
+	static struct view_node nodes[QUORUM_MOST];
+	list_nodes(options, &password, nodes);
 	const struct view_settings settings = {
 	    .loop = loop,
 	    .signals = signals,
 	    .url = &options->url,
 	    .route = route,
-	    .secret = secret,
+	    .secret = password.sources[0],
 	    .server = server,
+	    .nodes = nodes,
+	    .node_count = options->url_count,
+	    .quarantine_ns = options->quarantine_ns,
 	    .prefix = options->prefix,
 	    .connect_limit_ns = options->connect_timeout_ns,
 	    .answer_limit_ns = REPORT_ANSWER_LIMIT,

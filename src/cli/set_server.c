@@ -6,6 +6,7 @@
 
 #include "base/keys.h"
 #include "base/values.h"
+#include "cli/options_parts.h"
 #include "cli/setters.h"
 #include "store/redis.h"
 
@@ -14,12 +15,14 @@
 bool
 set_server(struct options *options, const char *value, struct problem *problem)
 {
-	if (options->has_server) {
-		problem_set(problem, URL_SEVERAL_SERVERS);
-		return false;
-	}
-	options->has_server = true;
-	return url_parse(&options->url, value, URL_REFUSE_UNKNOWN_KEYS, problem);
+	return options_add_servers(options, value, URL_REFUSE_UNKNOWN_KEYS, problem);
+}
+
+bool
+set_quarantine(struct options *options, const char *value, struct problem *problem)
+{
+	options->has_quarantine = true;
+	return value_parse_duration(value, &options->quarantine_ns, problem);
 }
 
 bool

@@ -106,9 +106,10 @@ knows_server(const struct options *options, const char *name, bool is_in_url)
 
 /* A setting of TLS that would count for nothing: whoever gave it believes in TLS. */
 static bool
-check_clear(const struct options *options, bool *is_configured, struct problem *problem)
+check_clear(const struct options *options, const struct url *url, bool *is_configured,
+    struct problem *problem)
 {
-	const char *in_url = (const char *)&options->url.tls, *given = (const char *)&options->tls;
+	const char *in_url = (const char *)&url->tls, *given = (const char *)&options->tls;
 	const char *name = NULL;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts && name == NULL; i++) {
 		bool is_in_url = in_url[texts[i].offset] != '\0';
@@ -116,8 +117,8 @@ check_clear(const struct options *options, bool *is_configured, struct problem *
 		    knows_server(options, texts[i].name, is_in_url))
 			name = texts[i].name;
 	}
-	if (name == NULL && (options->url.tls.insecure || options->tls.insecure) &&
-	    knows_server(options, "insecure", options->url.tls.insecure))
+	if (name == NULL && (url->tls.insecure || options->tls.insecure) &&
+	    knows_server(options, "insecure", url->tls.insecure))
 		name = "insecure";
 	if (name == NULL)
 		return true;
@@ -130,9 +131,10 @@ check_clear(const struct options *options, bool *is_configured, struct problem *
 
 /* --cert alone would fail at the server, with words that help nobody. */
 static bool
-check_pairs(const struct options *options, bool *is_configured, struct problem *problem)
+check_pairs(const struct options *options, const struct url *url, bool *is_configured,
+    struct problem *problem)
 {
-	const struct tls_settings *tls = &options->url.tls;
+	const struct tls_settings *tls = &url->tls;
 	struct in6_addr unused;
 	if ((tls->cert[0] == '\0') != (tls->key[0] == '\0')) {
 		*is_configured = options_are_configured(options, "cert", "key") ||
@@ -152,19 +154,20 @@ check_pairs(const struct options *options, bool *is_configured, struct problem *
 	return true;
 }
 
-bool
-tls_settle(struct options *options, bool *is_configured, struct problem *problem)
+static bool
+settle_one(const struct options *options, struct url *url, bool others_have_tls,
+    bool *is_configured, struct problem *problem)
 {
-	struct tls_settings *tls = &options->url.tls;
-	if (options->url.scheme == URL_UNIX && (options->tls.on || tls->on)) {
+	struct tls_settings *tls = &url->tls;
+	if (url->scheme == URL_UNIX && (options->tls.on || tls->on)) {
 		*is_configured = options_are_configured(options, "tls", "server");
 		problem_set(problem, "--tls does not go with unix://: a Unix socket is no network");
 		if (knows_server(options, "tls", tls->on))
 			return false;
 	}
-	tls->on = options->url.scheme != URL_UNIX && (tls->on || options->tls.on);
+	tls->on = url->scheme != URL_UNIX && (tls->on || options->tls.on);
 	if (!tls->on)
-		return check_clear(options, is_configured, problem);
+		return others_have_tls || check_clear(options, url, is_configured, problem);
 	tls->insecure = tls->insecure || options->tls.insecure;
 	enum option_source server = options_source(options, "server");
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -175,5 +178,18 @@ tls_settle(struct options *options, bool *is_configured, struct problem *problem
 		    (text[0] == '\0' || options_source(options, texts[i].name) >= server))
 			memcpy(text, option, strlen(option) + 1);
 	}
-	return check_pairs(options, is_configured, problem);
+	return check_pairs(options, url, is_configured, problem);
+}
+
+bool
+tls_settle(struct options *options, bool *is_configured, struct problem *problem)
+{
+	bool has_tls = false;
+	for (int i = 0; i < options->url_count; i++)
+		has_tls = has_tls || options_url(options, i)->tls.on;
+	for (int i = 0; i < options->url_count; i++) {
+		if (!settle_one(options, options_url(options, i), has_tls, is_configured, problem))
+			return false;
+	}
+	return true;
 }

@@ -58,6 +58,8 @@ set_watch(struct options *options, const char *value, struct problem *problem);
 bool
 set_server(struct options *options, const char *value, struct problem *problem);
 bool
+set_quarantine(struct options *options, const char *value, struct problem *problem);
+bool
 set_prefix(struct options *options, const char *value, struct problem *problem);
 bool
 set_password_file(struct options *options, const char *value, struct problem *problem);

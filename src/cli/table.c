@@ -35,7 +35,7 @@ static const struct option_row table[] = {
 	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
 	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path[?db=N] or "
-	"redis+sentinel://host,host/service[/db]",
+	"redis+sentinel://host,host/service[/db]; several -S: a majority decides",
 	set_server, OPTION_OF_REPORTS},
     {0, {"tls"}, NULL, {0}, "speak TLS, also with redis://", set_tls, OPTION_OF_REPORTS},
     {0, {"cacert"}, "FILE", {0}, "CAs to trust, in place of the system's", set_cacert,
@@ -59,6 +59,9 @@ static const struct option_row table[] = {
     {0, {"min-fence"}, "N", {0}, "the fencing number shall exceed N", set_min_fence, 0},
     {0, {"wait-replicas"}, "N|auto", {0},
 	"it counts when N replicas have it (auto with Sentinel, else 0)", set_wait_replicas, 0},
+    {0, {"quarantine"}, "DUR", {0},
+	"several servers: one that has been up for less does not vote (TTL)", set_quarantine,
+	OPTION_OF_CHECK},
     {0, {"connect-timeout"}, "DUR", {0}, "look-up, connect, TLS and login together (5s or TTL/3)",
 	set_connect_timeout, OPTION_OF_REPORTS},
     {0, {"label"}, "TEXT", {"DLOCK_LABEL"}, "shown to others as part of who holds the lock",

@@ -25,7 +25,7 @@ reply(struct job *job, const struct asker *asker, enum inquiry_verdict verdict, 
 	bool welcome = verdict != VERDICT_REFUSED && verdict != VERDICT_STRANGER;
 	snprintf(answer.name, sizeof answer.name, "%s", welcome ? settings->name : "");
 	snprintf(answer.key, sizeof answer.key, "%s", welcome ? settings->key : "");
-	snprintf(answer.token, sizeof answer.token, "%s", welcome ? settings->token : "");
+	snprintf(answer.token, sizeof answer.token, "%s", welcome ? job_token(job) : "");
 	snprintf(answer.fence, sizeof answer.fence, "%s", welcome ? job->lock.fence : "");
 	if (welcome && settings->lock.mode == MODE_SLOTS)
 		snprintf(answer.slot, sizeof answer.slot, "%d", job->lock.slot);
@@ -153,7 +153,7 @@ on_question(void *context, short revents)
 		struct asker *asker = &askers[count];
 		asker->asked_at = now;
 		got = inquiry_hear(job->answering.watch.fd, &asker->question, &asker->peer);
-		if (got == 1 && strcmp(asker->question.token, job->settings->token) == 0)
+		if (got == 1 && strcmp(asker->question.token, job_token(job)) == 0)
 			count++;
 	}
 	for (int i = 0; i < count; i++) {

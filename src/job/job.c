@@ -36,6 +36,12 @@ job_turn(struct job *job)
 	return loop_run_once(job->loop);
 }
 
+const char *
+job_token(const struct job *job)
+{
+	return job->lock.token[0] != '\0' ? job->lock.token : job->settings->token;
+}
+
 int
 job_prepare_split(struct job *job)
 {

@@ -108,6 +108,10 @@ struct job {
 	struct held above;           /* the locks of the dlocks above */
 };
 
+/* The token of the lock that COMMAND runs under. */
+const char *
+job_token(const struct job *job);
+
 /* Makes ready what becoming two processes needs, before the lock is had: who waits has the time,
  * and who is granted the lock has none to lose. Once is enough. 0, or -1 and errno. */
 int

@@ -24,7 +24,7 @@ variables_prepare(struct job *job)
 	struct held_entry own = {.runner = getpid(),
 	    .started_cs = ms_from_ns(job->started_at.ns) / 10};
 	copy(own.address, sizeof own.address, job->answering.address);
-	copy(own.token, sizeof own.token, settings->token);
+	copy(own.token, sizeof own.token, job_token(job));
 	copy(own.key, sizeof own.key, settings->key);
 	held_write(&job->above, &own, held); /* not too deep: ancestors_read */
 	bool locked = job->cover != COVER_NONE;
@@ -43,7 +43,7 @@ variables_prepare(struct job *job)
 		    : locked ? job->under.name
 			     : NULL},
 	    {"DLOCK_KEY", locked ? settings->key : NULL},
-	    {"DLOCK_TOKEN", locked ? settings->token : NULL},
+	    {"DLOCK_TOKEN", locked ? job_token(job) : NULL},
 	    {"DLOCK_FENCE", locked ? job->lock.fence : NULL},
 	    {"DLOCK_SLOT", slot},
 	    {"DLOCK_HELD",

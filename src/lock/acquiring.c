@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lock/lock_parts.h"
@@ -184,6 +185,7 @@ become_holder(struct lock *lock, const struct store_answer *answer)
 	lock->touched_at = answer->sent_at;
 	lock->t0 = answer->sent_at;
 	memcpy(lock->fence, answer->fence, sizeof lock->fence);
+	snprintf(lock->token, sizeof lock->token, "%s", answer->token ? answer->token : "");
 	lock->slot = answer->slot;
 	lock->in_doubt = false;
 	lock->joined = false;

@@ -92,7 +92,8 @@ struct lock {
 	struct instant t0;          /* the send of the last confirmed request */
 	struct instant touched_at;  /* of the last one that touched the siblings */
 	char fence[24];
-	int slot; /* MODE_SLOTS: which */
+	char token[40]; /* that holds it, where the store chose one; empty: the caller's */
+	int slot;       /* MODE_SLOTS: which */
 
 	bool contacted;             /* the server has answered once */
 	bool in_doubt;              /* an acquire may have been executed unseen */

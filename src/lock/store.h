@@ -17,7 +17,8 @@
 #include "base/identity.h"
 #include "base/problem.h"
 
-/* For the look-up of names, on either connection, and for the password; and those of a route. */
+/* For the look-up of names, of each server, on either connection, and for the password; and those
+ * of a route. */
 #define STORE_MAX_HELPERS 21
 
 enum outcome {
@@ -98,12 +99,13 @@ struct store_answer {
 	struct instant sent_at;     /* just before the request was written to the socket */
 	struct instant received_at; /* when the outcome was known */
 	char fence[24];             /* acquire, OK: decimal */
-	bool gone;                  /* LOST: nobody has the key; else another has */
-	bool for_good;              /* REFUSED: another try would be refused as well */
-	int slot;                   /* acquire, OK: which of the slots */
-	struct holder holder;       /* HELD */
-	struct place place;         /* HELD */
-	struct problem problem;     /* all but OK and HELD; HELD: why we are not `told`, if known */
+	const char *token; /* acquire, OK: which one it is held by, NULL: the caller's; borrowed */
+	bool gone;         /* LOST: nobody has the key; else another has */
+	bool for_good;     /* REFUSED: another try would be refused as well */
+	int slot;          /* acquire, OK: which of the slots */
+	struct holder holder;   /* HELD */
+	struct place place;     /* HELD */
+	struct problem problem; /* all but OK and HELD; HELD: why we are not `told`, if known */
 };
 
 struct store;

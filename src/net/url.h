@@ -66,7 +66,7 @@ enum url_unknown_keys {
 };
 
 #define URL_SEVERAL_SERVERS                                                                        \
-	"more than one server: a lock on several (a quorum) is not in this version of dlock"
+	"several servers in one URL: give each an -S of its own, or a blank between whole URLs"
 
 /* False and a sentence, in which no password is quoted. */
 bool

@@ -3,8 +3,8 @@
 
 /* Switches that turn a safety net off, or widen a window, in a build for tests only (DLOCK_TESTING;
  * the product has none of this):
- * DLOCK_TEST_HOOKS=no-guard,no-kill,unkillable,slow-prctl=MS,slow-report=MS,fork. A test of a net
- * must fail without it. */
+ * DLOCK_TEST_HOOKS=no-guard,no-kill,unkillable,slow-prctl=MS,slow-report=MS,fork,naive-quorum. A
+ * test of a net must fail without it. */
 #ifndef DLOCK_RUN_TESTING_H
 #define DLOCK_RUN_TESTING_H
 

@@ -58,8 +58,8 @@ answer_may_pass(const char *text)
 	return false;
 }
 
-static bool
-is_word(const struct reply *reply, const char *word)
+bool
+answer_is_word(const struct reply *reply, const char *word)
 {
 	return (reply->kind == REPLY_STRING || reply->kind == REPLY_STATUS) &&
 	    reply->length == strlen(word) && memcmp(reply->text, word, reply->length) == 0;
@@ -68,7 +68,7 @@ is_word(const struct reply *reply, const char *word)
 bool
 answer_is_ok(const struct reply *reply)
 {
-	return reply->kind == REPLY_STATUS && is_word(reply, "OK");
+	return reply->kind == REPLY_STATUS && answer_is_word(reply, "OK");
 }
 
 /* The text without what only says where in a script of ours it came up: in front of it in Redis
@@ -160,8 +160,8 @@ set_garbled(struct store_answer *answer)
 	problem_set(&answer->problem, "the server's answer makes no sense");
 }
 
-static bool
-read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
+bool
+answer_read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
 {
 	int64_t pttl = reply->items[1]->integer;
 	const struct reply *token = reply->items[3];
@@ -187,9 +187,8 @@ read_holder(const struct reply *reply, int64_t now_us, struct holder *holder)
 	return true;
 }
 
-/* A server's clock in microseconds. One beyond the doubles of Lua is none. */
-static bool
-read_clock(const struct reply *reply, int64_t *server_us)
+bool
+answer_read_clock(const struct reply *reply, int64_t *server_us)
 {
 	return read_number(reply, server_us) && *server_us > 0 && *server_us < CLOCK_BELOW;
 }
@@ -253,26 +252,27 @@ read_word(const struct reply *reply, enum store_verb verb, int64_t server_us,
     struct store_answer *answer)
 {
 	const struct reply *word = reply->items[0];
-	bool granted = verb == STORE_ACQUIRE && is_word(word, "GRANTED");
-	bool owned = (verb == STORE_ACQUIRE || verb == STORE_TOUCH) && is_word(word, "OWNED");
+	bool granted = verb == STORE_ACQUIRE && answer_is_word(word, "GRANTED");
+	bool owned =
+	    (verb == STORE_ACQUIRE || verb == STORE_TOUCH) && answer_is_word(word, "OWNED");
 
 	if (granted || owned) {
 		answer->outcome = OUTCOME_OK;
 		return read_slot(reply, &answer->slot) &&
 		    read_fence(reply->items[1], answer->fence, sizeof answer->fence);
 	}
-	answer->place.full = verb == STORE_ACQUIRE && is_word(word, "FULL");
-	if ((is_word(word, "BUSY") || answer->place.full) && reply->count == 8) {
+	answer->place.full = verb == STORE_ACQUIRE && answer_is_word(word, "FULL");
+	if ((answer_is_word(word, "BUSY") || answer->place.full) && reply->count == 8) {
 		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_HELD;
-		return read_holder(reply, server_us, &answer->holder) &&
+		return answer_read_holder(reply, server_us, &answer->holder) &&
 		    read_place(reply, &answer->place);
 	}
-	if (verb == STORE_ACQUIRE && is_word(word, "SLOTS") && reply->count == 4 &&
+	if (verb == STORE_ACQUIRE && answer_is_word(word, "SLOTS") && reply->count == 4 &&
 	    reply->items[1]->kind == REPLY_INTEGER && reply->items[3]->kind == REPLY_INTEGER) {
 		tell_slots(reply, answer);
 		return true;
 	}
-	if (verb != STORE_ACQUIRE && is_word(word, "FREE")) {
+	if (verb != STORE_ACQUIRE && answer_is_word(word, "FREE")) {
 		answer->outcome = verb == STORE_TOUCH ? OUTCOME_LOST : OUTCOME_OK;
 		answer->gone = true;
 		return true;
@@ -288,13 +288,13 @@ answer_read_acquire(const struct reply *reply, enum store_verb verb, struct stor
 	if (!no_error(reply, answer))
 		return true;
 	if (reply->kind != REPLY_ARRAY || reply->count < 3 ||
-	    !read_clock(reply->items[2], server_us)) {
+	    !answer_read_clock(reply->items[2], server_us)) {
 		*server_us = 0;
 		set_garbled(answer);
 		return true;
 	}
 	if (verb == STORE_ACQUIRE &&
-	    (is_word(reply->items[0], "LATE") || is_word(reply->items[0], "UNUSUAL")))
+	    (answer_is_word(reply->items[0], "LATE") || answer_is_word(reply->items[0], "UNUSUAL")))
 		return false;
 	if (!read_word(reply, verb, *server_us, answer))
 		set_garbled(answer);
@@ -332,7 +332,7 @@ answer_read_role(const struct reply *reply, char *role, size_t size)
 		return false;
 	for (size_t i = 0; i + 1 < reply->count; i += 2) {
 		const struct reply *value = reply->items[i + 1];
-		if (!is_word(reply->items[i], "role") || value->kind != REPLY_STRING)
+		if (!answer_is_word(reply->items[i], "role") || value->kind != REPLY_STRING)
 			continue;
 		if (value->length == 0 || value->length >= size ||
 		    strspn(value->text, "abcdefghijklmnopqrstuvwxyz-") != value->length)

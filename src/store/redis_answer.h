@@ -60,6 +60,19 @@ answer_read_number(const struct reply *reply, struct store_answer *answer);
 bool
 answer_read_role(const struct reply *reply, char *role, size_t size);
 
+/* Who has the lock: pttl, now, who and record are items 1 to 4 of the answer, and that is its
+ * clock. False: they make no sense. */
+bool
+answer_read_holder(const struct reply *reply, int64_t now_us, struct holder *holder);
+
+/* A string or a status of just that. */
+bool
+answer_is_word(const struct reply *reply, const char *word);
+
+/* A server's clock in microseconds. One beyond the doubles of Lua is none. */
+bool
+answer_read_clock(const struct reply *reply, int64_t *server_us);
+
 /* The answer to TIME in microseconds since 1970, 0 if it is none. */
 int64_t
 answer_read_time(const struct reply *reply);

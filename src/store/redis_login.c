@@ -82,6 +82,8 @@ send_pipeline(struct redis_login *login, const char *password)
 	if (login->hashes != NULL)
 		append_exists(login);
 	link_append(login->link, 1, time);
+	if (login->append != NULL)
+		login->append(login->context);
 	if (!link_flush(login->link)) {
 		struct problem why;
 		problem_set_errno(&why, "cannot write a request", ENOMEM);

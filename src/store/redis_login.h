@@ -42,6 +42,9 @@ struct redis_login {
 	/* One of these is called, once, from the loop. */
 	void (*done)(void *context, int64_t server_us);
 	void (*failed)(void *context, enum outcome outcome, const struct problem *why);
+	/* Appends what is to be asked in the same pipeline, behind the login; its answers follow
+	 * `done`. May be NULL. */
+	void (*append)(void *context);
 	void *context;
 
 	enum login_step step;

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/keys.h"
 #include "base/message.h"
 #include "base/values.h"
 #include "exits.h"
 #include "view/look.h"
+#include "view/panel.h"
 #include "view/picture.h"
 
 #define BREAK_FREE 1
@@ -19,7 +21,7 @@
 struct breaking {
 	const struct view_settings *settings;
 	const char *name;
-	struct visit visit;
+	struct visit *visit;
 	enum sight_result result;
 	struct sight taken; /* those whom it was about, as they stood before */
 	int64_t count;      /* how many they are */
@@ -37,7 +39,7 @@ ask(struct breaking *breaking, const char *record)
 {
 	static struct keys keys;
 	const struct view_settings *settings = breaking->settings;
-	struct visit *visit = &breaking->visit;
+	struct visit *visit = breaking->visit;
 	char not_after[24];
 	const struct question question = {QUERY_BREAK, 5, 9,
 	    {keys.lock, keys.fence, keys.info, keys.queue, keys.members,
@@ -163,11 +165,11 @@ report(struct breaking *breaking)
 	const struct picture_result result = {.word = name_result(breaking->result),
 	    .taken = &breaking->taken,
 	    .count = breaking->count};
-	if (!look_at(&breaking->visit, breaking->name, &now))
-		return look_explain(&breaking->visit, breaking->name);
-	visit_end(&breaking->visit);
+	if (!look_at(breaking->visit, breaking->name, &now))
+		return look_explain(breaking->visit, breaking->name);
+	visit_end(breaking->visit);
 	text_add(&text, "[", 1);
-	picture_add_json(&text, &now, &result);
+	picture_add_json(&text, &now, &result, NULL);
 	text_add(&text, "]\n", 2);
 	int status = visit_print(breaking->settings, &text);
 	text_free(&text);
@@ -175,31 +177,140 @@ report(struct breaking *breaking)
 	return status;
 }
 
+/* -- several servers --------------------------------------------------------------------------- */
+
+/* Of what the nodes say, what is told: that it was broken, if it was anywhere. */
+static int
+rank_of(enum sight_result result)
+{
+	static const int ranks[] = {
+	    [RESULT_BROKEN] = 6,
+	    [RESULT_FREED] = 5,
+	    [RESULT_ALREADY] = 4,
+	    [RESULT_FOREIGN] = 3,
+	    [RESULT_NOTOKEN] = 2,
+	    [RESULT_FREE] = 1,
+	    [RESULT_LATE] = 0,
+	};
+	return ranks[result];
+}
+
+/* The token that a majority shows: what a client has at some node that is just taking the lock, or
+ * giving it back, is not meant. Empty: there is none. */
+static void
+find_token(const struct panel *panel, char *token, size_t size)
+{
+	const char *value = panel->shown->value, *colon;
+	bool is_dlocks = panel->shown->state == SIGHT_HELD || panel->shown->state == SIGHT_DONE ||
+	    panel->shown->state == SIGHT_BROKEN;
+	if (strncmp(value, "dlock!", 6) == 0 && (colon = strchr(value, ':')) != NULL)
+		value = colon + 1;
+	snprintf(token, size, "%s", is_dlocks ? value : "");
+}
+
+static int
+report_panel(struct panel *panel, struct breaking *told, const char *name)
+{
+	struct text text = {.bytes = NULL};
+	int status = 0;
+	const struct picture_result result = {.word = name_result(told->result),
+	    .taken = &told->taken,
+	    .count = told->count};
+	if (!panel_look(panel, name, &status))
+		return status;
+	text_add(&text, "[", 1);
+	panel_add_json(panel, &text, &result);
+	text_add(&text, "]\n", 2);
+	status = visit_print(panel->settings, &text);
+	text_free(&text);
+	return status;
+}
+
+/* Each node is told; with a majority of them the holder loses it. */
+static bool
+break_nodes(struct panel *panel, struct breaking *breaking, const char *name, const char *record,
+    const char *action, int *status)
+{
+	static char token[sizeof panel->split.value];
+	if (!panel_begin(panel, panel->settings, action, status) ||
+	    !panel_look(panel, name, status))
+		return false;
+	find_token(panel, token, sizeof token);
+	for (int i = 0; i < panel->count; i++) {
+		struct panel_node *node = &panel->nodes[i];
+		if (panel->settings->token == NULL && token[0] != '\0')
+			node->settings.token = token;
+		breaking[i].settings = &node->settings;
+		breaking[i].name = name;
+		breaking[i].visit = &node->visit;
+		node->is_there = node->is_there && ask(&breaking[i], record);
+	}
+	return panel_has_majority(panel, action, status);
+}
+
+int
+panel_break(const struct view_settings *settings, const char *name, const char *record)
+{
+	static struct panel panel;
+	static struct breaking breaking[VIEW_MAX_NODES];
+	char action[NAME_MAX_BYTES + 32];
+	struct breaking *told = NULL;
+	int status = 0, done = 0;
+	snprintf(action, sizeof action, "break '%s'", name);
+	panel.settings = settings;
+	bool is_told = break_nodes(&panel, breaking, name, record, action, &status);
+	for (int i = 0; i < panel.count && is_told; i++) {
+		if (!panel.nodes[i].is_there)
+			continue;
+		done += rank_of(breaking[i].result) >= rank_of(RESULT_ALREADY);
+		if (told == NULL || rank_of(breaking[i].result) > rank_of(told->result))
+			told = &breaking[i];
+	}
+	if (told != NULL) {
+		status = tell(told);
+		if (done > 0 && done < panel.count)
+			message_notice(
+			    "so on %d of %d nodes: %d of them were not reached, or did not "
+			    "have it",
+			    done, panel.count, panel.count - done);
+		int failure = settings->json ? report_panel(&panel, told, name) : 0;
+		status = failure != 0 ? failure : status;
+	}
+	panel_end(&panel);
+	for (int i = 0; i < VIEW_MAX_NODES; i++)
+		sight_free(&breaking[i].taken);
+	return status;
+}
+
 int
 view_break(const struct view_settings *settings, const char *name, const char *record)
 {
 	static struct breaking breaking;
+	static struct visit visit;
 	char action[NAME_MAX_BYTES + 32];
 	int status;
+	if (settings->node_count > 1)
+		return panel_break(settings, name, record);
 	breaking.settings = settings;
 	breaking.name = name;
-	if (visit_begin(&breaking.visit, settings) && ask(&breaking, record)) {
+	breaking.visit = &visit;
+	if (visit_begin(breaking.visit, settings) && ask(&breaking, record)) {
 		status = tell(&breaking);
 		int failure =
 		    settings->json && breaking.result != RESULT_LATE ? report(&breaking) : 0;
 		status = failure != 0 ? failure : status;
 	} else {
-		struct problem why = breaking.visit.problem;
+		struct problem why = breaking.visit->problem;
 		if (breaking.taken.no_memory)
-			problem_set_errno(&breaking.visit.problem, NULL, ENOMEM);
-		else if (breaking.visit.outcome == OUTCOME_UNKNOWN && !why.is_system)
-			problem_set(&breaking.visit.problem,
+			problem_set_errno(&breaking.visit->problem, NULL, ENOMEM);
+		else if (breaking.visit->outcome == OUTCOME_UNKNOWN && !why.is_system)
+			problem_set(&breaking.visit->problem,
 			    "%.400s; whether it has been broken is not known (--status says)",
 			    why.text);
 		snprintf(action, sizeof action, "break '%s'", name);
-		status = visit_explain(&breaking.visit, action);
+		status = visit_explain(breaking.visit, action);
 	}
-	visit_end(&breaking.visit);
+	visit_end(breaking.visit);
 	sight_free(&breaking.taken);
 	return status;
 }

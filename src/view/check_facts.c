@@ -106,6 +106,7 @@ take_field(struct check_facts *facts, const char *name, const char *value)
 		size_t size;
 	} texts[] = {
 	    {"run_id", facts->run_id, sizeof facts->run_id},
+	    {"master_replid", facts->replid, sizeof facts->replid},
 	    {"redis_mode", facts->mode, sizeof facts->mode},
 	    {"server_mode", facts->mode, sizeof facts->mode},
 	    {"role", facts->role, sizeof facts->role},

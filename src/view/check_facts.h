@@ -60,6 +60,11 @@ struct check_facts {
 	int db;
 	struct lease_terms terms;
 
+	/* One of several servers. */
+	int64_t quarantine_s; /* so long it must have been up to vote; 0: there is one server */
+	const char *same_as;  /* another one that it is, NULL: none; */
+	bool is_copy;         /* or its replica, or master */
+
 	/* Getting there. */
 	int64_t lookup_ns, connect_ns, login_ns;
 	bool is_reached;      /* logged in */
@@ -71,6 +76,7 @@ struct check_facts {
 	char version[32];
 	char run_id[64];
 	char other_run_id[64]; /* that another connection was shown */
+	char replid[64];       /* of its data and its replicas' */
 	char role[24], mode[24];
 	char master_link[16]; /* a replica's: up, down */
 	int64_t uptime_s;

@@ -92,6 +92,15 @@ judge_identity(const struct check_facts *facts, struct check_judgement *judgemen
 	if (strcmp(facts->role, "replica") == 0 || strcmp(facts->role, "slave") == 0)
 		FATAL("replica", "it is a replica%s: locks are kept by its master",
 		    strcmp(facts->master_link, "down") == 0 ? " that has lost its master" : "");
+	if (facts->same_as != NULL)
+		FATAL("same-server", "it is %s %s: a quorum needs independent servers",
+		    facts->is_copy ? "a replica, or the master, of" : "the same server as",
+		    facts->same_as);
+	if (facts->uptime_s >= 0 && facts->uptime_s < facts->quarantine_s)
+		BUT("quarantine",
+		    "it has been up for %" PRId64 "s, less than the --quarantine of %" PRId64
+		    "s: it does not vote yet",
+		    facts->uptime_s, facts->quarantine_s);
 	if (facts->loading > 0)
 		FATAL("loading", "it is still loading its data");
 }

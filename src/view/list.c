@@ -12,6 +12,7 @@
 #include "store/cluster_map.h"
 #include "view/glob.h"
 #include "view/look.h"
+#include "view/panel.h"
 #include "view/picture.h"
 
 /* Locks of one request: as many as their keys, and QUERY_MAX_WORDS, allow. */
@@ -26,7 +27,8 @@ struct row {
 
 struct list {
 	const struct view_settings *settings;
-	struct visit visit;
+	struct visit *visit;
+	struct panel *panel;       /* of several servers; NULL: one */
 	struct url_place *masters; /* of a cluster */
 	size_t master_count, master_room;
 	int64_t nodes, nodes_seen; /* that there are; that have been told of */
@@ -138,7 +140,7 @@ find(struct list *list, const char *pattern)
 	const struct question question = {QUERY_LIST, 0, 2, {list->cursor, pattern}};
 	strcpy(list->cursor, "0");
 	do {
-		if (!visit_ask(&list->visit, &question, take_keys, list) || list->no_memory)
+		if (!visit_ask(list->visit, &question, take_keys, list) || list->no_memory)
 			return false;
 	} while (strcmp(list->cursor, "0") != 0);
 	arrange(list);
@@ -166,9 +168,9 @@ show(struct list *list, const char *name)
 	struct row *row = &list->rows[list->row_count++];
 	*row = (struct row){.name = name, .begin = list->shown.used};
 	if (list->settings->json)
-		picture_add_json(&list->shown, sight, NULL);
+		picture_add_json(&list->shown, sight, NULL, NULL);
 	else
-		picture_add_row(&list->shown, sight);
+		picture_add_row(&list->shown, sight, "");
 	row->end = list->shown.used;
 	list->no_memory = list->shown.failed;
 }
@@ -242,7 +244,7 @@ survey(struct list *list)
 		struct keys *keys = &list->keys[i];
 		const char *const words[] = {keys->lock, keys->info, keys->queue, keys->members};
 		if (!keys_make(keys, list->settings->prefix, list->names[list->next + i],
-			&list->visit.problem))
+			&list->visit->problem))
 			return false;
 		for (size_t k = 0; k < 4; k++)
 			bytes += strlen(words[k]) + 16;
@@ -253,12 +255,12 @@ survey(struct list *list)
 	}
 	question.word_count = question.key_count;
 	list->is_long = false;
-	visit_aim(&list->visit, list->keys[0].lock);
-	if (!visit_ask(&list->visit, &question, take_locks, list))
+	visit_aim(list->visit, list->keys[0].lock);
+	if (!visit_ask(list->visit, &question, take_locks, list))
 		return false;
 	if (!list->is_long)
 		return true;
-	if (!look_at(&list->visit, list->names[list->next], &list->sight))
+	if (!look_at(list->visit, list->names[list->next], &list->sight))
 		return false;
 	show(list, list->names[list->next++]);
 	return true;
@@ -308,7 +310,7 @@ take_nodes(void *context, const struct reply *reply)
 	if (at == end)
 		list->nodes_seen = list->nodes;
 	while (at < end && !list->no_memory) {
-		if (!cluster_map_read(&at, end, &list->visit.query.link.place, &place, &is_master))
+		if (!cluster_map_read(&at, end, &list->visit->query.link.place, &place, &is_master))
 			return false;
 		list->nodes_seen++;
 		if (is_master)
@@ -324,11 +326,11 @@ list_cluster(struct list *list, const char *pattern)
 	const struct question question = {QUERY_CLUSTER, 0, 2, {"-1", skip}};
 	do {
 		snprintf(skip, sizeof skip, "%" PRId64, list->nodes_seen);
-		if (!visit_ask(&list->visit, &question, take_nodes, list) || list->no_memory)
+		if (!visit_ask(list->visit, &question, take_nodes, list) || list->no_memory)
 			return false;
 	} while (list->nodes_seen < list->nodes);
 	for (size_t i = 0; i < list->master_count; i++) {
-		if (!visit_move(&list->visit, &list->masters[i]) || !list_server(list, pattern))
+		if (!visit_move(list->visit, &list->masters[i]) || !list_server(list, pattern))
 			return false;
 	}
 	return true;
@@ -338,7 +340,7 @@ static bool
 make_list(struct list *list, const char *pattern)
 {
 	bool is_cluster = list->settings->url->scheme == URL_CLUSTER;
-	return visit_begin(&list->visit, list->settings) &&
+	return visit_begin(list->visit, list->settings) &&
 	    (is_cluster ? list_cluster(list, pattern) : list_server(list, pattern));
 }
 
@@ -355,28 +357,95 @@ free_list(struct list *list)
 	sight_free(&list->sight);
 }
 
+/* -- several servers --------------------------------------------------------------------------- */
+
+/* Also what only a minority shows, if that is not the same everywhere. */
+static void
+show_panel(struct list *list, const char *name)
+{
+	struct panel *panel = list->panel;
+	char remark[64] = "";
+	if (panel->shown->state == SIGHT_FREE && panel->agree)
+		return;
+	if (list->settings->json) {
+		text_add(&list->text, list->text.used == 0 ? "[" : ",\n",
+		    list->text.used == 0 ? 1 : 2);
+		panel_add_json(panel, &list->text, NULL);
+		return;
+	}
+	if (!panel->agree)
+		snprintf(remark, sizeof remark, "; so on %d of %d nodes", panel->votes,
+		    panel->count);
+	picture_add_name(&list->text, name, list->width);
+	picture_add_row(&list->text, panel->shown, remark);
+}
+
+/* The names that any node has, and what all say of each. */
+static bool
+list_nodes(struct list *list, const char *pattern, int *status)
+{
+	struct panel *panel = list->panel;
+	if (!panel_begin(panel, list->settings, "list the locks", status))
+		return false;
+	for (int i = 0; i < panel->count && !list->no_memory; i++) {
+		list->visit = &panel->nodes[i].visit;
+		if (panel->nodes[i].is_there && !find(list, pattern))
+			panel->nodes[i].is_there = false;
+	}
+	if (!panel_has_majority(panel, "list the locks", status))
+		return false;
+	for (size_t i = 0; i < list->count && !list->no_memory; i++) {
+		if (!panel_look(panel, list->names[i], status))
+			return false;
+		show_panel(list, list->names[i]);
+		list->no_memory = list->text.failed;
+	}
+	if (list->no_memory) {
+		message_error("cannot list the locks: %s", strerror(ENOMEM));
+		*status = EXIT_SYSTEM;
+	}
+	return !list->no_memory;
+}
+
+static bool
+list_one(struct list *list, const char *pattern, int *status)
+{
+	bool is_complete = make_list(list, pattern);
+	if (is_complete)
+		compose(list);
+	if (list->no_memory || list->sight.no_memory)
+		problem_set_errno(&list->visit->problem, NULL, ENOMEM);
+	visit_end(list->visit);
+	if (!is_complete)
+		*status = visit_explain(list->visit, "list the locks");
+	return is_complete;
+}
+
 int
 view_list(const struct view_settings *settings, const char *glob)
 {
 	static struct list list;
+	static struct visit visit;
+	static struct panel panel;
 	char pattern[GLOB_PATTERN_SIZE];
-	int status;
+	int status = 0;
 	if (!glob_make_pattern(pattern, settings->prefix, glob)) {
 		message_error("--list: GLOB must have at most %d bytes, and the prefix %d",
 		    GLOB_MAX_BYTES, PREFIX_MAX_BYTES);
 		return EXIT_USAGE;
 	}
+	bool has_nodes = settings->node_count > 1;
 	list.settings = settings;
-	bool is_complete = make_list(&list, pattern);
-	if (is_complete)
-		compose(&list);
-	if (list.no_memory || list.sight.no_memory)
-		problem_set_errno(&list.visit.problem, NULL, ENOMEM);
-	visit_end(&list.visit);
+	list.visit = &visit;
+	list.panel = has_nodes ? &panel : NULL;
+	bool is_complete = (has_nodes ? list_nodes : list_one)(&list, pattern, &status);
+	if (has_nodes)
+		panel_end(&panel);
+	if (is_complete && has_nodes && settings->json)
+		text_add(&list.text, list.text.used == 0 ? "[]\n" : "]\n",
+		    list.text.used == 0 ? 3 : 2);
 	if (is_complete)
 		status = visit_print(settings, &list.text);
-	else
-		status = visit_explain(&list.visit, "list the locks");
 	free_list(&list);
 	return status;
 }

@@ -126,6 +126,8 @@ append_head(const struct sight *sight, char *out, size_t size)
 {
 	if (sight->state == SIGHT_FREE)
 		append(out, size, "free");
+	else if (sight->state == SIGHT_SPLIT)
+		append(out, size, "no state of it has a majority of the nodes");
 	else if (sight->state == SIGHT_SHARED)
 		append(out, size, "shared by %" PRId64, sight->held);
 	else if (sight->state == SIGHT_SLOTS)
@@ -165,7 +167,7 @@ append_tail(const struct sight *sight, char *out, size_t size)
 		append_time(out, size, "; the last expires in ", sight->left_ms, "");
 	else if (sight->holders == 0 && sight->state != SIGHT_FREE && sight->left_ms >= 0)
 		append_time(out, size, "; expires in ", sight->left_ms, "");
-	else if (sight->holders == 0 && sight->state != SIGHT_FREE)
+	else if (sight->holders == 0 && sight->state != SIGHT_FREE && sight->state != SIGHT_SPLIT)
 		append(out, size, "; it has no expiry");
 	if (sight->waiting > 0)
 		append(out, size, "; %" PRId64 " waiting", sight->waiting);
@@ -225,7 +227,7 @@ picture_add_name(struct text *text, const char *name, int width)
 }
 
 void
-picture_add_row(struct text *text, const struct sight *sight)
+picture_add_row(struct text *text, const struct sight *sight, const char *remark)
 {
 	char line[2 * PICTURE_SIZE] = "", what[PICTURE_SIZE] = "";
 	append_head(sight, what, sizeof what);
@@ -240,5 +242,6 @@ picture_add_row(struct text *text, const struct sight *sight)
 	if (has_several(sight) && sight->held > 1)
 		append(line, sizeof line, ", and %" PRId64 " more", sight->held - 1);
 	append_tail(sight, line, sizeof line);
+	append(line, sizeof line, "%s", remark);
 	text_add_line(text, line);
 }

@@ -22,11 +22,12 @@ picture_describe_party(const struct sight *sight, const struct party *party, cha
 void
 picture_add_text(struct text *text, const struct sight *sight);
 
-/* For --list: the name, padded to `width` columns, and the rest of its line. */
+/* For --list: the name, padded to `width` columns, and the rest of its line, which ends with
+ * `remark`. */
 void
 picture_add_name(struct text *text, const char *name, int width);
 void
-picture_add_row(struct text *text, const struct sight *sight);
+picture_add_row(struct text *text, const struct sight *sight, const char *remark);
 
 /* How many columns the name takes, printed. */
 int
@@ -39,7 +40,21 @@ struct picture_result {
 	const struct sight *taken; /* its holders */
 	int64_t count;             /* how many they are, should some be missing */
 };
+
+/* Of several servers, what each shows. */
+struct picture_node {
+	const char *server;
+	const struct sight *sight; /* NULL: nothing, and `problem` is why */
+	const char *problem;
+};
+struct picture_nodes {
+	const struct picture_node *items;
+	int count;
+};
+
+/* `result` and `nodes` may be NULL. */
 void
-picture_add_json(struct text *text, const struct sight *sight, const struct picture_result *result);
+picture_add_json(struct text *text, const struct sight *sight, const struct picture_result *result,
+    const struct picture_nodes *nodes);
 
 #endif

@@ -86,9 +86,32 @@ add_parties(struct json *json, const char *key, const struct sight *sight, size_
 	json_close(json, ']');
 }
 
+static void
+add_nodes(struct json *json, const struct picture_nodes *nodes)
+{
+	json_open(json, "nodes", '[');
+	for (int i = 0; i < nodes->count; i++) {
+		const struct picture_node *node = &nodes->items[i];
+		const struct sight *sight = node->sight;
+		const struct party *holder =
+		    sight != NULL && sight->holders > 0 ? &sight->parties[0] : NULL;
+		json_open(json, NULL, '{');
+		json_text(json, "server", node->server);
+		json_text(json, "state", sight != NULL ? sight_name_state(sight->state) : NULL);
+		json_text(json, "token", holder != NULL ? holder->token : NULL);
+		add_text(json, "fence", holder != NULL ? holder->identity.fence : "");
+		add_number(json, "ttl_ms", sight != NULL ? sight->left_ms : -1,
+		    sight != NULL && sight->left_ms >= 0);
+		json_text(json, "problem", sight != NULL ? NULL : node->problem);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 /* Its length; 0: it did not fit. */
 static size_t
-write_object(char *out, size_t size, const struct sight *sight, const struct picture_result *result)
+write_object(char *out, size_t size, const struct sight *sight, const struct picture_result *result,
+    const struct picture_nodes *nodes)
 {
 	struct json json;
 	bool is_foreign = sight->state == SIGHT_FOREIGN;
@@ -101,6 +124,8 @@ write_object(char *out, size_t size, const struct sight *sight, const struct pic
 	add_number(&json, "ttl_ms", sight->left_ms, sight->left_ms >= 0);
 	add_parties(&json, "holders", sight, 0, sight->holders);
 	add_parties(&json, "waiters", sight, sight->holders, sight->count);
+	if (nodes != NULL)
+		add_nodes(&json, nodes);
 	if (result != NULL) {
 		json_text(&json, "result", result->word);
 		json_number(&json, "taken", result->count);
@@ -110,13 +135,14 @@ write_object(char *out, size_t size, const struct sight *sight, const struct pic
 }
 
 void
-picture_add_json(struct text *text, const struct sight *sight, const struct picture_result *result)
+picture_add_json(struct text *text, const struct sight *sight, const struct picture_result *result,
+    const struct picture_nodes *nodes)
 {
 	for (size_t size = 8192;; size *= 2) {
 		char *room = text_reserve(text, size);
 		if (room == NULL)
 			return;
-		size_t length = write_object(room, size, sight, result);
+		size_t length = write_object(room, size, sight, result, nodes);
 		if (length > 0) {
 			text->used += length - 1; /* json_end's newline is the array's business */
 			return;

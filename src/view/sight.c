@@ -384,6 +384,7 @@ sight_name_state(enum sight_state state)
 	    [SIGHT_DONE] = "done",
 	    [SIGHT_BROKEN] = "broken",
 	    [SIGHT_FOREIGN] = "foreign",
+	    [SIGHT_SPLIT] = "split",
 	};
 	return names[state];
 }

@@ -23,9 +23,10 @@ enum sight_state {
 	SIGHT_HELD,
 	SIGHT_SHARED,
 	SIGHT_SLOTS,
-	SIGHT_DONE,   /* its command has ended, --at-least keeps it */
-	SIGHT_BROKEN, /* by --break: its holder is to end */
-	SIGHT_FOREIGN /* no lock of dlock's */
+	SIGHT_DONE,    /* its command has ended, --at-least keeps it */
+	SIGHT_BROKEN,  /* by --break: its holder is to end */
+	SIGHT_FOREIGN, /* no lock of dlock's */
+	SIGHT_SPLIT    /* several servers: a majority shows no one state */
 };
 
 enum party_role {

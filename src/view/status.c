@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 #include "view/look.h"
+#include "view/panel.h"
 #include "view/picture.h"
 
 #define STATUS_FREE 1
@@ -14,7 +15,7 @@ add(struct text *text, const struct view_settings *settings, const struct sight 
 		return;
 	}
 	text_add(text, text->used == 0 ? "[" : ",\n", text->used == 0 ? 1 : 2);
-	picture_add_json(text, sight, NULL);
+	picture_add_json(text, sight, NULL, NULL);
 }
 
 int
@@ -24,6 +25,8 @@ view_status(const struct view_settings *settings, char *const *names)
 	static struct sight sight;
 	struct text text = {.bytes = NULL};
 	int status = 0;
+	if (settings->node_count > 1)
+		return panel_status(settings, names);
 	bool is_there = visit_begin(&visit, settings);
 	for (size_t i = 0; names[i] != NULL; i++) {
 		if (!is_there || !look_at(&visit, names[i], &sight)) {

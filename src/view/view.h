@@ -25,6 +25,15 @@
 #include "run/signals.h"
 #include "store/route.h"
 
+/* One of several servers. */
+struct view_node {
+	const struct url *url;
+	struct secret_source *secret;
+	const char *server;
+};
+
+#define VIEW_MAX_NODES 15
+
 /* All is borrowed. */
 struct view_settings {
 	struct loop *loop;             /* open */
@@ -33,6 +42,10 @@ struct view_settings {
 	struct route *route;          /* says where the server is; NULL: the URL does */
 	struct secret_source *secret; /* the password, NULL: none */
 	const char *server;           /* the URL for people */
+	const struct view_node
+	    *nodes;            /* where a majority decides; url and secret are not looked at then */
+	int node_count;        /* below 2: there is one server, and no nodes */
+	int64_t quarantine_ns; /* --check: a node that is younger does not vote */
 	const char *prefix;
 	int64_t connect_limit_ns; /* look-up, connection and login together */
 	int64_t answer_limit_ns;  /* each answer */

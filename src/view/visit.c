@@ -73,8 +73,8 @@ wait_for_end(struct visit *visit)
 	return visit->outcome == OUTCOME_OK;
 }
 
-bool
-visit_begin(struct visit *visit, const struct view_settings *settings)
+void
+visit_start(struct visit *visit, const struct view_settings *settings)
 {
 	static const struct redis_query_events events = {
 	    .ready = on_ready,
@@ -92,6 +92,11 @@ visit_begin(struct visit *visit, const struct view_settings *settings)
 	redis_query_init(&visit->query, settings->loop, settings->url, settings->route,
 	    settings->secret, &events, visit);
 	redis_query_open(&visit->query, settings->connect_limit_ns);
+}
+
+bool
+visit_arrive(struct visit *visit)
+{
 	return wait_for_end(visit);
 }
 
@@ -138,6 +143,13 @@ visit_move(struct visit *visit, const struct url_place *place)
 	visit->problem = visit->query.detour;
 	problem_set(&visit->problem, "%.128s: %.300s", node, visit->query.detour.text);
 	return false;
+}
+
+bool
+visit_begin(struct visit *visit, const struct view_settings *settings)
+{
+	visit_start(visit, settings);
+	return visit_arrive(visit);
 }
 
 bool

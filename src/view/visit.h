@@ -29,6 +29,12 @@ struct visit {
 bool
 visit_begin(struct visit *visit, const struct view_settings *settings);
 
+/* The same in two steps, so that several can connect at the same time. */
+void
+visit_start(struct visit *visit, const struct view_settings *settings);
+bool
+visit_arrive(struct visit *visit);
+
 /* What is asked from now on is about this lock: in a cluster, of who has it. */
 void
 visit_aim(struct visit *visit, const char *key);

@@ -1,14 +1,15 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* net/reader and store/redis_answer: what a server may send, in pieces of any size, as the answer
- * to each verb. The first byte chooses the size of a piece; from 0xf0 on the bytes come over and
- * over. */
+/* net/reader, store/redis_answer and store/redlock_answer: what a server may send, in pieces of any
+ * size, as the answer to each verb. The first byte chooses the size of a piece; from 0xf0 on the
+ * bytes come over and over. */
 #include "store/redis_answer.h"
 #include "store/sentinel_view.h"
 
 #include "fuzz.h"
 #include "net/reader.h"
+#include "store/redlock_answer.h"
 
 #define FLOOD (LINK_MAX_ANSWER + 4096)
 
@@ -129,6 +130,30 @@ check_sentinel(const struct reply *reply)
 	sentinel_has_gone_on(reply, "main");
 }
 
+/* The same of a node of a quorum: each question has its words, and a number has a greater one. */
+static void
+check_node_answer(const struct reply *reply, enum quorum_ask ask)
+{
+	struct redlock_answer answer;
+	bool counts = ask == ASK_RENEW || ask == ASK_GIVE;
+	redlock_answer_read(reply, ask, &answer);
+	FUZZ_CHECK(answer.number >= 0 && answer.number < INT64_MAX - 1);
+	FUZZ_CHECK(answer.clock_us >= 0 && answer.clock_us < INT64_C(1) << 53);
+	FUZZ_CHECK((answer.word == WORD_FAILED) == (answer.problem.text[0] != '\0'));
+	if (reply->kind == REPLY_ERROR)
+		FUZZ_CHECK(answer.word == WORD_FAILED && answer.outcome != OUTCOME_UNKNOWN);
+	if (counts)
+		FUZZ_CHECK((answer.word == WORD_YES) ==
+		    (reply->kind == REPLY_INTEGER && reply->integer == 1));
+	if (answer.word == WORD_TAKEN)
+		FUZZ_CHECK(
+		    (ask == ASK_TAKE || ask == ASK_RETAKE) && is_text(reply->items[0], "TAKEN"));
+	if (answer.word == WORD_ACCEPTED)
+		FUZZ_CHECK(ask == ASK_ACCEPT && is_text(reply->items[0], "ACCEPTED"));
+	if (answer.word == WORD_BUSY)
+		FUZZ_CHECK(reply->count == 5 && answer.holder.left_ns >= -1);
+}
+
 /* False: the reader has given up. */
 static bool
 read_replies(struct link_reader *reader, size_t *unanswered)
@@ -142,6 +167,8 @@ read_replies(struct link_reader *reader, size_t *unanswered)
 		check_sentinel(reply);
 		for (int verb = STORE_ACQUIRE; verb <= STORE_LOOK; verb++)
 			check_answer(reply, (enum store_verb)verb);
+		for (int ask = ASK_TAKE; ask <= ASK_LOOK; ask++)
+			check_node_answer(reply, (enum quorum_ask)ask);
 		int64_t us = answer_read_time(reply);
 		FUZZ_CHECK(us >= 0 && us < INT64_C(1) << 53);
 		FUZZ_CHECK(us == 0 || (reply->kind == REPLY_ARRAY && reply->count == 2));

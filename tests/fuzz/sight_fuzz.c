@@ -61,10 +61,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			FUZZ_CHECK(party->left_ms >= -1);
 		}
 		picture_add_text(&text, &sight);
-		picture_add_row(&text, &sight);
+		picture_add_row(&text, &sight, "");
 		check_text(&text);
 		text_free(&text);
-		picture_add_json(&text, &sight, NULL);
+		picture_add_json(&text, &sight, NULL, NULL);
 		check_json(&text);
 		text_free(&text);
 	}

@@ -145,6 +145,16 @@ all_but() {
 	nothing_left
 }
 
+@test "several servers beside one: all well, one that stands still, one that is not there" {
+	run env BENCH_MEASURES=quorum BENCH_ROUNDS=20 "$BENCH" dlock-unix
+	[ "$status" -le 1 ] || fail "$output"
+	for line in 'one server' '3 nodes' '3 nodes, one stands still' '3 nodes, one is not there' '5 nodes' \
+		'5 nodes, one stands still' '5 nodes, one is not there'; do
+		assert_line --regexp "^  $line +2 +[0-9.]+ +[0-9.]+ +[0-9.]+ "
+	done
+	nothing_left || fail "left: $(ls -A "$TMPDIR") $(bench_servers)"
+}
+
 @test "nonsense is refused" {
 	run -1 "$BENCH" flock no-such
 	assert_output --partial "no contender 'no-such'; there are: flock dlock-unix"
@@ -153,7 +163,7 @@ all_but() {
 	run -1 env BENCH_WAITERS=0 "$BENCH" flock
 	assert_output "bench: BENCH_WAITERS is a number, not '0'"
 	run -1 env BENCH_MEASURES='start stop' "$BENCH" flock
-	assert_output "bench: no measure 'stop'; there are: start handoff memory crowd"
+	assert_output "bench: no measure 'stop'; there are: start handoff memory crowd quorum"
 	run -1 env DLOCK=/no/such "$BENCH" flock
 	assert_output --partial "run 'make bench'"
 }

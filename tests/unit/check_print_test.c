@@ -19,7 +19,9 @@ printed(bool json)
 	struct text text = {.bytes = NULL};
 	check_judge(&bench.facts, &bench.judgement);
 	if (json) {
+		text_add(&text, "[", 1);
 		check_print_json(&text, &bench.facts, &bench.judgement);
+		text_add(&text, "]\n", 2);
 	} else {
 		check_print_facts(&text, &bench.facts);
 		check_print_verdict(&text, &bench.facts, &bench.judgement);

@@ -67,7 +67,6 @@ static const struct {
     {"--wait-replicas -1 -S redis://db1 job true", "not a number of replicas: '-1'"},
     {"--wait-replicas 1001 -S redis://db1 job true", "not a number of replicas: '1001'"},
     {"--wait-replicas auto -S redis://db1 job true", "auto is for redis+sentinel://"},
-    {"--quarantine 1 job true", "--quarantine is not in this version"},
     /* TLS. */
     {"--cacert x job true", "--cacert is for TLS, and the server URL names one in clear"},
     {"--insecure job true", "--insecure is for TLS"},
@@ -87,7 +86,26 @@ static const struct {
     {"--max-waiters 1000001 job true", "--max-waiters: not a number from 0"},
     {"--slots", "--slots needs an argument: N"},
     {"--watch=yes job true", "--watch takes no value"},
-    {"--slots 2 -S redis://db1 -S redis://db2 job true", "more than one server"}, /* P90 */
+    /* Several servers. */
+    {"--slots 2 -S redis://db1 -S redis://db2 job true",
+	"--slots does not go with several servers: slots of several servers do not compose"}, /* P90
+											       */
+    {"-s -S redis://db1 -S redis://db2 job true", "--shared does not go with several servers: "},
+    {"--fence counter -S redis://db1 -S redis://db2 job true",
+	"--fence does not go with several servers: counters of several servers differ"},
+    {"--watch -S redis://db1 -S redis://db2 job true",
+	"--watch does not go with several servers: "},
+    {"--wait-replicas 1 -S redis://db1 -S redis://db2 job true",
+	"--wait-replicas does not go with several servers: "},
+    {"-S redis://db1 -S redis+sentinel://s1/main job true",
+	"redis+sentinel://s1:26379/main is no member of a quorum"},
+    {"--max-waiters 3 -S redis://db1 -S redis://db2 job true",
+	"--max-waiters does not go with several servers: "},
+    {"-S redis://db1:7000 -S redis://DB1:7000/2 job true", "redis://DB1:7000/2 is named twice"},
+    {"-S unix:///s -S redis://db1 -S unix:///s?db=1 job true", "unix:///s?db=1 is named twice"},
+    {"-S redis://db1 -S localhost job true", "server 2: no scheme"},
+    {"--quarantine 1 job true", "--quarantine goes with several servers"},
+    {"--quarantine x -S redis://db1 -S redis://db2 job true", "--quarantine: not a duration: 'x'"},
     /* Reports, and what they take. */
     {"--status", "--status needs a NAME: dlock --status NAME..."},
     {"--status --json", "--status needs a NAME"},
@@ -154,8 +172,6 @@ static const struct {
     {"-w redis://ann:hush@db1 job true", "--wait: not a duration"},
     {"-E redis://ann:hush@db1 job true", "--conflict-exit-code"},
     {"--signal redis://ann:hush@db1 job true", "--signal: not a signal"},
-    {"-S redis://db1 -S redis://db2 job true", "a quorum"},
-    {"-S redis://db1_redis://db2 job true", "a quorum"},
     {"-S redis://db1_ job true", "a blank in the server URL: write %20"},
     {"--config '' job true", "--config: no file named"},
     {"-w", "--wait needs an argument: DUR"},

@@ -234,7 +234,7 @@ test_scrubbed(void)
 	}
 	static const char *const bad[] = {"-S redis://ann:hush@db1:x job true",
 	    "-S rediss://ann:hush@db1", "-S redis://ann:hush@db1 -t x job true",
-	    "-S redis://db1 -S redis://ann:hush@db2 job true", "-w redis://ann:hush@db1 job true",
+	    "-S redis://db1 -S redis://ann:hush@db2:x job true", "-w redis://ann:hush@db1 job true",
 	    "-wredis://ann:hush@db1 job true", "--url=redis://ann:hush@db1 job true",
 	    "--nonblock=redis://ann:hush@db1 job true"};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {

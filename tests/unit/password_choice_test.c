@@ -189,14 +189,15 @@ test_conflicts(void)
 static void
 test_keeping(void)
 {
-	struct kept_secret kept;
+	static struct password_place place;
+	struct kept_secret *kept = &place.kept[0];
 	tap_case(
 	    "what was given as a password is moved: the URL and DLOCK_PASSWORD do not have it any more");
 	set_scene("redis://ann:hush@h", "own-hush", "cli", NULL);
 	CHECK_INT(parse(""), OPTIONS_RUN);
 	const char *own = getenv("DLOCK_PASSWORD");
-	CHECK(password_keep(&options, &kept) == 0);
-	CHECK_TEXT(kept.text, "hush");
+	CHECK(password_keep(&place, &options) == 0);
+	CHECK_TEXT(kept->text, "hush");
 	CHECK_TEXT(options.url.password, "");
 	CHECK(options.url.has_password); /* it is printed as *** */
 	CHECK_TEXT(own, "");
@@ -206,17 +207,33 @@ test_keeping(void)
 	tap_case("also where another was the one, and the kept one is wiped where nobody logs in");
 	set_scene("redis://h", "own-hush", NULL, NULL);
 	CHECK_INT(parse("--password-file f"), OPTIONS_RUN);
-	CHECK(password_keep(&options, &kept) == 0);
+	CHECK(password_keep(&place, &options) == 0);
 	CHECK(getenv("DLOCK_PASSWORD") == NULL);
 	set_scene("redis://h", "own-hush", NULL, NULL);
 	CHECK_INT(parse(""), OPTIONS_RUN);
-	CHECK(password_keep(&options, &kept) == 0);
-	CHECK_TEXT(kept.text, "own-hush");
-	CHECK_TEXT(kept.source.origin, "DLOCK_PASSWORD");
-	kept.source.operations->cancel(&kept.source);
-	CHECK_TEXT(kept.text, "own-hush"); /* it is needed again */
-	kept.source.operations->forget(&kept.source);
-	CHECK_TEXT(kept.text, "");
+	CHECK(password_keep(&place, &options) == 0);
+	CHECK_TEXT(kept->text, "own-hush");
+	CHECK_TEXT(kept->source.origin, "DLOCK_PASSWORD");
+	kept->source.operations->cancel(&kept->source);
+	CHECK_TEXT(kept->text, "own-hush"); /* it is needed again */
+	kept->source.operations->forget(&kept->source);
+	CHECK_TEXT(kept->text, "");
+
+	tap_case("of several servers each has its URL's, or none; a variable is for all");
+	place = (struct password_place){.sources = {NULL}};
+	set_scene("redis://ann:hush@h redis://h2 redis://:hush3@h3", NULL, NULL, NULL);
+	CHECK_INT(parse(""), OPTIONS_RUN);
+	CHECK(password_keep(&place, &options) == 0);
+	CHECK_TEXT(place.kept[0].text, "hush");
+	CHECK(place.sources[1] == NULL);
+	CHECK_TEXT(place.kept[2].text, "hush3");
+	CHECK_TEXT(options.more_urls[1].password, "");
+	place = (struct password_place){.sources = {NULL}};
+	set_scene("redis://h redis://h2", "own-hush", NULL, NULL);
+	CHECK_INT(parse(""), OPTIONS_RUN);
+	CHECK(password_keep(&place, &options) == 0);
+	CHECK_TEXT(place.kept[0].text, "own-hush");
+	CHECK_TEXT(place.kept[1].text, "own-hush");
 }
 
 int

@@ -70,7 +70,7 @@ test_text(void)
 	tap_case("held, without an expiry, in a list");
 	sight.left_ms = parties[0].left_ms = -1;
 	picture_add_name(&text, sight.name, 6);
-	picture_add_row(&text, &sight);
+	picture_add_row(&text, &sight, "");
 	CHECK_TEXT(text_of(), "job     held     " WHO "; it has no expiry\n");
 
 	tap_case("slots, and a waiter");
@@ -92,15 +92,15 @@ test_text(void)
 	sight.held = 2;
 	sight.count = sight.holders = 2;
 	parties[1] = (struct party){.role = PARTY_BROKEN, .slot = -1, .left_ms = 5000};
-	picture_add_row(&text, &sight);
+	picture_add_row(&text, &sight, "");
 	CHECK_TEXT(text_of(),
 	    "  shared   shared by 2 (1 broken): " WHO ", and 1 more; the last expires in 5.0s\n");
 	parties[0].role = PARTY_DONE;
-	picture_add_row(&text, &sight);
+	picture_add_row(&text, &sight, "");
 	CHECK_HAS(text_of(), "  shared   shared by 2 (1 broken, 1 done): ann@web3");
 	sight.held = 70;
 	parties[1].role = PARTY_DONE;
-	picture_add_row(&text, &sight);
+	picture_add_row(&text, &sight, "");
 	CHECK_HAS(text_of(), "shared by 70 (2 or more done): ann@web3");
 
 	tap_case("broken");
@@ -139,10 +139,10 @@ test_longest(void)
 	const char *line = text_of();
 	CHECK(strlen(line) > 4000);
 	CHECK(strcspn(line, "\n") == strlen(line) - 1);
-	picture_add_row(&text, &sight);
+	picture_add_row(&text, &sight, "");
 	CHECK_HAS(text_of(), "; free in 5.0s at the latest\n");
 	CHECK_INT(picture_width(sight.name), 40);
-	picture_add_json(&text, &sight, NULL);
+	picture_add_json(&text, &sight, NULL, NULL);
 	CHECK(strlen(text_of()) > 8192);
 }
 
@@ -157,13 +157,13 @@ test_json(void)
 	    "\"mode\":null,\"slot\":null,\"ttl_ms\":5000,\"broken_by\":null}],\"waiters\":[]}";
 	tap_case("JSON: an object");
 	begin(SIGHT_HELD, PARTY_HOLDING);
-	picture_add_json(&text, &sight, NULL);
+	picture_add_json(&text, &sight, NULL, NULL);
 	CHECK_TEXT(text_of(), object);
 
 	tap_case("JSON: what --break did");
 	struct sight none = {.state = SIGHT_FREE, .left_ms = -1};
 	const struct picture_result result = {.word = "freed", .taken = &sight, .count = 7};
-	picture_add_json(&text, &none, &result);
+	picture_add_json(&text, &none, &result, NULL);
 	const char *made = text_of();
 	CHECK_HAS(made, "\"state\":\"free\",");
 	CHECK_HAS(made,

@@ -64,7 +64,7 @@ static const struct {
     {"redis://db1\t", "a blank in the server URL"},
     {" redis://db1", "a blank"},
     {"redis://db1\n", "a blank"},
-    {"redis://db1 redis://ann:hush@db2", "more than one server"},
+    {"redis://db1 redis://ann:hush@db2", "several servers in one URL: give each an -S of its own"},
     {"redis://db1#x", "bad host"},
     {"redis://db1,db2", "more than one host"},
     {"redis://db1:7000,db2:7000", "more than one host"},

@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+#
+# Several servers on bad days: frozen in turn, killed, restarted empty, cut off, with clocks that differ. Never two
+# holders where no node forgot, and numbers that strictly increase in the order in which they had it: a command
+# writes its number down while it holds the lock. The naive rule fails the same trials.
+
+load ../helpers/common
+load ../helpers/quorum
+
+setup() { common_setup; }
+
+INSIDE='mkdir inside 2>/dev/null || echo two >>overlaps
+	echo $DLOCK_FENCE >>fences
+	rmdir inside 2>/dev/null || true'
+
+# contend HOW_MANY TIMES [COMMAND...]: so many contenders, each takes the lock so often. COMMAND is put before dlock.
+contend() {
+	local many=$1 times=$2 k
+	shift 2
+	contenders=()
+	for ((k = 1; k <= many; k++)); do
+		# shellcheck disable=SC2016 # for the shell inside
+		start env W="$WORK" INSIDE="$INSIDE" TIMES="$times" bash -c '
+			cd "$W"
+			for ((i = 0; i < TIMES; i++)); do
+				"$@" job sh -c "$INSIDE" || echo "$?" >>failures
+			done' contender "$@" "${DLOCK_UNDER_TEST:-$DLOCK}" -t 2s -w 60s 2>>"$DLOCK_LOG"
+		contenders+=("$STARTED")
+	done
+}
+
+all_have_ended() {
+	local pid
+	for pid in "${contenders[@]}"; do
+		gone "$pid" || return 1
+	done
+}
+
+# rotate TURNS FROZEN: in each turn so many of the nodes stand still, others than before, and one acquires.
+rotate() {
+	local turn k which
+	for ((turn = 0; turn < $1; turn++)); do
+		which=()
+		for ((k = 0; k < $2; k++)); do
+			which+=($(((turn + k) % NODES + 1)))
+		done
+		for k in "${which[@]}"; do freeze_node "$k"; done
+		"${DLOCK_UNDER_TEST:-$DLOCK}" -t 5s job sh -c "$INSIDE"
+		for k in "${which[@]}"; do
+			thaw_node "$k"
+			wait_until 2s node_answers "$k"
+		done
+	done
+}
+
+naively() {
+	export DLOCK_UNDER_TEST=$DLOCK_TEST_BUILD DLOCK_TEST_HOOKS=naive-quorum
+}
+
+@test "200 acquisitions, a node of three frozen in turn" {
+	start_quorum 3
+	fresh_quorum
+	rotate 200 1
+	assert_equal "$(wc -l <fences)" 200
+	strictly_increasing fences
+	[ ! -e overlaps ]
+}
+
+@test "60 acquisitions, two nodes of five frozen in turn" {
+	start_quorum 5
+	fresh_quorum
+	rotate 60 2
+	assert_equal "$(wc -l <fences)" 60
+	strictly_increasing fences
+	[ ! -e overlaps ]
+}
+
+@test "the naive rule fails both" {
+	naively
+	start_quorum 3
+	fresh_quorum
+	rotate 30 1
+	assert_equal "$(wc -l <fences)" 30
+	run strictly_increasing fences
+	assert_failure
+	rm fences
+	stop_quorum
+	start_quorum 5
+	fresh_quorum
+	rotate 30 2
+	assert_equal "$(wc -l <fences)" 30
+	run strictly_increasing fences
+	assert_failure
+}
+
+@test "10 contenders, 50 runs each, all nodes well" {
+	start_quorum 3
+	fresh_quorum
+	contend 10 50
+	wait_until 110s all_have_ended
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 500
+	strictly_increasing fences
+	[ ! -e overlaps ]
+	wait_until 2s on_nodes 0 job
+}
+
+@test "10 contenders while nodes freeze in turn" {
+	start_quorum 3
+	fresh_quorum
+	contend 10 20
+	for ((turn = 1; ; turn++)); do
+		! all_have_ended || break
+		[ "$turn" -lt 400 ] || fail "no end"
+		freeze_node $((turn % 3 + 1))
+		sleep 0.2
+		thaw_node $((turn % 3 + 1))
+	done
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 200
+	strictly_increasing fences
+	[ ! -e overlaps ]
+}
+
+@test "contenders that are cut off from a node, and reach it again" {
+	start_quorum 3
+	fresh_quorum
+	for k in 1 2 3; do start_node_proxy $k; done
+	DLOCK_SERVER="$(url_of_proxy 1) $(url_of_proxy 2) $(url_of_proxy 3)" contend 5 20
+	contend_through=("${contenders[@]}")
+	contend 5 20
+	contenders+=("${contend_through[@]}")
+	orders=(blackhole reset drop)
+	for ((turn = 1; ; turn++)); do
+		! all_have_ended || break
+		[ "$turn" -lt 300 ] || fail "no end"
+		tell_proxy $((turn % 3 + 1)) "${orders[turn / 3 % 3]}"
+		sleep 0.2
+		tell_proxy $((turn % 3 + 1)) pass
+	done
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 200
+	strictly_increasing fences
+	[ ! -e overlaps ]
+}
+
+@test "nodes killed and restarted empty: the numbers increase all the same, and with --quarantine nobody is let in twice" {
+	start_quorum 3
+	fresh_quorum
+	echo 'quarantine = 3s' >"$DLOCK_CONFIG" # longer than the lease
+	sleep 3
+	contend 6 15
+	for ((turn = 1; ; turn++)); do
+		! all_have_ended || break
+		[ "$turn" -lt 30 ] || fail "no end"
+		forget_node $((turn % 3 + 1))
+		sleep 3.5 # one at a time may have forgotten
+	done
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 90
+	strictly_increasing fences
+	[ ! -e overlaps ]
+}
+
+@test "the same without --quarantine: the numbers increase" {
+	start_quorum 3
+	fresh_quorum
+	contend 6 40
+	for ((turn = 1; ; turn++)); do
+		! all_have_ended || break
+		[ "$turn" -lt 300 ] || fail "no end"
+		forget_node $((turn % 3 + 1))
+		sleep 0.3
+	done
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 240
+	strictly_increasing fences
+}
+
+@test "clocks 20 minutes apart, of nodes and of clients: nothing of it rests on them" {
+	NODE_CLOCKS=('shift 600000' 'shift 0' 'shift -600000') start_quorum 3
+	fresh_quorum
+	rotate 30 1
+	assert_equal "$(wc -l <fences)" 30
+	echo 'shift 600000' >ahead
+	contend 4 20
+	first=("${contenders[@]}")
+	contend 4 20 env LD_PRELOAD="$TOOLS/server_clock_preload.so" SERVER_CLOCK="$WORK/ahead"
+	contenders+=("${first[@]}")
+	wait_until 100s all_have_ended
+	[ ! -e failures ] || fail "$(sort failures | uniq -c)"
+	assert_equal "$(wc -l <fences)" 190
+	strictly_increasing fences
+	[ ! -e overlaps ]
+	# Where a node's clock is set back while it runs.
+	echo 'shift -1200000' >"$(dir_of_node 1).clock"
+	rotate 12 1
+	strictly_increasing fences
+}
+
+is_replica() {
+	node "$1" INFO replication | grep -q master_link_status:up
+}
+
+@test "a server and its replica are refused" {
+	start_quorum 2
+	fresh_quorum
+	node 2 REPLICAOF 127.0.0.1 "$(<"$(dir_of_node 1)/port")" >/dev/null
+	wait_until 15s is_replica 2
+	run dlock job touch ran
+	assert_failure 69
+	assert_output --partial 'are a server and its replica: a quorum needs independent servers'
+	run dlock --check -q
+	assert_failure 69
+	assert_output --partial 'it is a replica, or the master, of'
+	[ ! -e ran ]
+	assert_equal "$(node 1 KEYS '*')" ''
+}

@@ -211,8 +211,8 @@ scripts_passed() {
 
 @test "--check: what it asks of rights is what the scripts use, each command of them" {
 	local command
-	grep -hoE "(call|look)\('[A-Z]+'(, '[A-Z]+')?" "$ROOT_DIR"/src/store/lua/{queue,holder,describe,acquire,confirm,renew,renew_member,release,status,survey,list,break}.lua |
-		sed -E -e "s/^(call|look)\(//" -e "s/'PUBSUB', 'NUMSUB'/'PUBSUB NUMSUB'/" -e "s/, .*//" -e "s/'//g" | sort -u >used
+	grep -hoE "(call|look)\('[A-Z]+'(, '[A-Z]+')?" "$ROOT_DIR"/src/store/lua/{queue,holder,describe,acquire,confirm,renew,renew_alone,renew_member,release,release_alone,status,survey,list,break}.lua |
+		sed -E -e "s/^(call|look)\(//" -e "s/'PUBSUB', '((SHARD)?NUMSUB)'/'PUBSUB \\1'/" -e "s/, .*//" -e "s/'//g" | sort -u >used
 	[ "$(wc -l <used)" -ge 28 ]
 	while read -r command; do
 		grep -q "'${command%% *}'" "$ROOT_DIR/src/store/lua/check.lua" || fail "not tried: $command"

@@ -23,7 +23,7 @@ struct sentinel_route {
 	struct sentinel_choice choices[URL_MAX_PLACES];
 	size_t choice_count, choice_next;
 	bool is_stale; /* no sentinel can be asked: the choice is what was known before */
-	struct instant chosen_at;   /* when the round of the choices was begun */
+	struct instant chosen_at;   /* when those were asked whose word the choices are */
 	struct instant given_at[2]; /* the last two times that a place was given out */
 	struct url_place shunned;   /* a place that was of no use */
 	struct instant shunned_at;

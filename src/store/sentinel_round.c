@@ -167,6 +167,21 @@ gather(const struct sentinel_route *sentinel, const struct sentinel_view **views
 	return count;
 }
 
+/* When those who are weighed were asked: one that is slow answers a question of the round before.
+ */
+static struct instant
+oldest_question(const struct sentinel_route *sentinel)
+{
+	struct instant oldest = sentinel->round_at;
+	for (size_t i = 0; i < sentinel->count; i++) {
+		const struct sentinel_member *member = &sentinel->members[i];
+		if (member->view.knows && member->phase == MEMBER_IDLE &&
+		    member->asked_at.ns < oldest.ns)
+			oldest = member->asked_at;
+	}
+	return oldest;
+}
+
 size_t
 sentinel_count_asked(const struct sentinel_route *sentinel)
 {
@@ -204,7 +219,7 @@ conclude(struct sentinel_route *sentinel, struct instant now)
 {
 	const struct sentinel_view *views[URL_MAX_PLACES];
 	sentinel->asking = false;
-	sentinel->chosen_at = sentinel->round_at;
+	sentinel->chosen_at = oldest_question(sentinel);
 	sentinel->choice_next = 0;
 	sentinel->choice_count = sentinel_choose(views, gather(sentinel, views), sentinel->choices,
 	    sizeof sentinel->choices / sizeof *sentinel->choices);

@@ -18,8 +18,9 @@
 void
 options_set_defaults(struct options *options)
 {
-	/* Not the other servers' URLs: they are large, and mostly there is one. */
-	memset(options, 0, offsetof(struct options, more_urls));
+	/* Neither the other servers' URLs nor the places of one that has several: url_parse writes
+	 * those before anybody reads them. */
+	memset(options, 0, offsetof(struct options, url.places));
 	options->wait_ns = WAIT_FOR_EVER;
 	options->conflict_status = EXIT_CONFLICT;
 	options->mode = MODE_EXCLUSIVE;

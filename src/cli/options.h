@@ -86,8 +86,7 @@ struct options {
 	const char *label;
 	const char *report; /* NULL: none */
 	int64_t connect_timeout_ns;
-	struct url url; /* its `tls` is what counts, when all has been read */
-	int url_count;  /* servers; options_url(1) and so on are the others */
+	int url_count; /* servers; options_url(1) and so on are the others than `url` */
 	int64_t quarantine_ns;
 	struct tls_settings tls; /* what the options say */
 	enum password_from password_from;
@@ -116,7 +115,9 @@ struct options {
 	struct kept_text *kept;                 /* what the file said, for as long as the options */
 	enum option_source source[OPTIONS_MAX]; /* of each row of the table */
 	bool by_letter[OPTIONS_MAX];            /* SOURCE_LINE: it was written -n, not --nonblock */
-	struct url more_urls[QUORUM_MOST - 1];  /* last: not touched where there is one server */
+	/* Last, as they are large, and what is not needed of them is not touched. */
+	struct url url; /* its `tls` is what counts, when all has been read */
+	struct url more_urls[QUORUM_MOST - 1];
 };
 
 /* What an option may be beside its row's other columns. */

@@ -6,7 +6,7 @@
 #
 # shellcheck disable=SC2034,SC2154 # variables are run's, and for its other parts
 
-all_contenders=(flock dlock-unix dlock-tcp dlock-tls dlock-sentinel redis-cli redis-py etcdctl consul cronlock)
+all_contenders=(flock dlock-unix dlock-tcp dlock-tls dlock-sentinel dlock-cluster redis-cli redis-py etcdctl consul cronlock)
 chosen=() # those that are here and work
 
 # contender ID: sets name, kind, every (in which rounds of start it runs), command (to put COMMAND
@@ -44,6 +44,12 @@ contender() {
 		start_once sentinel || why='no Redis with a sentinel'
 		command=("$dlock" -S "redis+sentinel://127.0.0.1:${sentinel_port:-}/bench" bench)
 		in_line=$(dlock_in_line sentinel)
+		;;
+	dlock-cluster)
+		name='dlock, Cluster' kind=dlock every=4
+		start_once cluster || why='no Redis Cluster'
+		command=("$dlock" -S "redis+cluster://127.0.0.1:${cluster_port:-}" bench)
+		in_line=$(dlock_in_line cluster)
 		;;
 	redis-cli)
 		name='bash and redis-cli' every=2

@@ -132,6 +132,20 @@ ready_sentinel() {
 	[[ $(redis-cli -p "$sentinel_port" SENTINEL MASTER bench | paste -sd' ') == *' num-slaves 1 '* ]]
 }
 
+# One master that has every slot. Its bus takes the port 10,000 above.
+launch_cluster() {
+	cluster_port=$(random_port)
+	mkdir -p "$dir/cluster"
+	serve cluster redis-server --port "$cluster_port" --bind 127.0.0.1 --unixsocket "$dir/cluster.sock" \
+		--dir "$dir/cluster" --save '' --daemonize no --cluster-enabled yes
+	wait_for 100 redis-cli -s "$dir/cluster.sock" PING &&
+		redis-cli -s "$dir/cluster.sock" CLUSTER ADDSLOTSRANGE 0 16383 >/dev/null
+}
+
+ready_cluster() {
+	redis-cli -s "$dir/cluster.sock" CLUSTER INFO | grep -q '^cluster_state:ok'
+}
+
 launch_etcd() {
 	local peer
 	etcd_url=http://127.0.0.1:$(random_port)

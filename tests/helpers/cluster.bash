@@ -8,7 +8,8 @@
 #
 # sets and exports CLUSTER_DIR, CLUSTER_PORTS, CLUSTER_PIDS (words: of node 0, 1, ...), URL_CLUSTER (which
 # names two masters) and DLOCK_SERVER, the same. It takes 2 s, whatever is done: a node takes no writes before. So: one
-# for a file, in setup_file, and stop_cluster in teardown_file. Failovers take 1 s from the death of a master.
+# for a file, in setup_file, and stop_cluster in teardown_file. Failovers take 1 s from the death of a master. In an
+# OPTION @PORT@ stands for the node's own port.
 #
 #   node N COMMAND...             redis-cli to node N
 #   owner_of NAME                 the number of the node that has that lock's slot
@@ -109,7 +110,7 @@ launch_node() {
 		shift
 		exec env --default-signal redis-server --port "$port" --bind 127.0.0.1 --dir . --save "" \
 			--daemonize no --cluster-enabled yes --cluster-node-timeout 1000 \
-			--cluster-replica-validity-factor 0 --repl-diskless-sync-delay 0 "$@"
+			--cluster-replica-validity-factor 0 --repl-diskless-sync-delay 0 "${@//@PORT@/$port}"
 	) >>"$CLUSTER_DIR/$1/log" 2>&1 </dev/null &
 	set_word CLUSTER_PIDS "$1" "$!"
 	set_word CLUSTER_SINCE "$1" "$(start_time_of "$!" || echo gone)"

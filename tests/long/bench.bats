@@ -79,7 +79,7 @@ nothing_left() {
 
 @test "the bench measures side by side, and says with what" {
 	run env BENCH_MEASURES='start memory' "$BENCH" flock dlock-unix dlock-tcp dlock-tls \
-		dlock-sentinel redis-cli redis-py
+		dlock-sentinel dlock-cluster redis-cli redis-py
 	# 1: an aim was missed by far, as it may be on a machine that has other work.
 	[ "$status" -le 1 ] || fail "$output"
 	for line in "date: $(date -u +%Y)" "machine: $(uname -sr), $(nproc) CPUs" 'dlock: dlock [0-9]' \
@@ -90,13 +90,14 @@ nothing_left() {
 	for line in 'no lock at all' 'flock\(1\)' 'dlock, Unix socket' 'dlock, TCP' 'bash and redis-cli'; do
 		assert_line --regexp "^  $line +(10|5) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
 	done
-	assert_line --regexp "^  dlock, TLS +[23] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
-	assert_line --regexp "^  dlock, Sentinel +[23] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+	for line in 'dlock, TLS' 'dlock, Sentinel' 'dlock, Cluster'; do
+		assert_line --regexp "^  $line +[23] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+	done
 	assert_line --regexp "^  redis-py's Lock +1 "
 	assert_equal "$(grep -cE '^  (PASS|MISS) ' <<<"$output")" 3
 	# All of a holder's processes are counted: OUTER and RUNNER, python with all that it has.
-	assert_equal "$(grep -c '^pss' latest.tsv)" 7
-	assert_equal "$(grep -c '^waiting' latest.tsv)" 6
+	assert_equal "$(grep -c '^pss' latest.tsv)" 8
+	assert_equal "$(grep -c '^waiting' latest.tsv)" 7
 	awk -F '\t' '/^(pss|waiting)/ && $4 < 50 { exit 1 }
 		/^(pss|waiting).*redis-py/ && $4 < 3000 { exit 1 }' latest.tsv || fail "$(<latest.tsv)"
 	nothing_left || fail "left: $(ls -A "$TMPDIR") $(bench_servers)"

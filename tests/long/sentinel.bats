@@ -193,3 +193,23 @@ planned_failover() {
 replica_is() {
 	[ "$(ask "$1" SENTINEL REPLICAS main | sed -n '/^flags$/{n;p}')" = "$2" ]
 }
+
+@test "renewals that no replica has, of those that the sentinels call alive, end the command by its deadline" {
+	local i before
+	for i in 1 2 3; do
+		ask "$(sentinel_port "$i")" SENTINEL SET main down-after-milliseconds 60000
+	done
+	start_dlock -t 4s job sleep 7.76
+	wait_until 5s running "$OUTER"
+	before=$(boottime)
+	for i in 1 2 3; do
+		[ "$(node_port "$i")" = "$(master_port)" ] || signal_node STOP "$(node_port "$i")"
+	done
+	exit_status_of "$OUTER"
+	for i in 1 2 3; do
+		ask "$(sentinel_port "$i")" SENTINEL SET main down-after-milliseconds 500
+	done
+	[ "$STATUS" -eq 79 ]
+	assert_between 1500 4500 "$(elapsed_ms "$before")" 'ms until it was ended'
+	grep -q '0 of 2 replicas have it in time' "$DLOCK_LOG"
+}

@@ -140,10 +140,10 @@ write_number(int64_t number, char *at)
 static char *
 write_word(const char *word, char *at)
 {
-	size_t length = strlen(word);
-	memcpy(at, word, length);
-	at[length] = ':';
-	return at + length + 1;
+	while (*word != '\0')
+		*at++ = *word++;
+	*at++ = ':';
+	return at;
 }
 
 static char *

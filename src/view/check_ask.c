@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 
 #include "view/check_ask.h"
-#include "store/sentinel.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -23,7 +23,8 @@ setup_file() {
 	start_cluster --port 0 --tls-port @PORT@ --tls-cluster yes --tls-replication yes --tls-auth-clients no \
 		--tls-cert-file "$CERTIFICATES/server.pem" --tls-key-file "$CERTIFICATES/server.key" \
 		--tls-ca-cert-file "$CERTIFICATES/ca.pem"
-	export DLOCK_SERVER="rediss+cluster://127.0.0.1:$(node_port 0),127.0.0.1:$(node_port 1)?cacert=$CERTIFICATES/ca.pem"
+	DLOCK_SERVER="rediss+cluster://127.0.0.1:$(node_port 0),127.0.0.1:$(node_port 1)?cacert=$CERTIFICATES/ca.pem"
+	export DLOCK_SERVER
 }
 
 teardown_file() {

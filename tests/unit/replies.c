@@ -8,7 +8,9 @@
 #include <string.h>
 
 static struct reply nodes[LINK_MAX_ITEMS];
-static const struct reply *slots[2 * LINK_MAX_ITEMS];
+#define SLOTS (2 * LINK_MAX_ITEMS)
+
+static const struct reply *slots[SLOTS];
 static char texts[65536];
 static size_t nodes_used, slots_used, texts_used;
 
@@ -74,11 +76,11 @@ take(const char **at)
 			items[node->count++] = take(at);
 		}
 		++*at;
-		if (slots_used + node->count > sizeof slots / sizeof *slots)
+		if (slots_used + node->count > SLOTS)
 			give_up(*at);
-		memcpy(slots + slots_used, items, node->count * sizeof *items);
 		node->items = slots + slots_used;
-		slots_used += node->count;
+		for (size_t i = 0; i < node->count; i++)
+			slots[slots_used++] = items[i];
 		break;
 	}
 	default:

@@ -81,6 +81,34 @@ is_master() {
 	done
 }
 
+# not_served N: node N says CLUSTERDOWN of job's slot.
+not_served() {
+	[[ "$(node "$1" GET lock:job 2>&1)" == CLUSTERDOWN* ]]
+}
+
+@test "CLUSTERDOWN: -n ends with 69, -w goes on until the slot is served, a holder is not disturbed" {
+	local slot
+	slot=$(slot_of job)
+	mkfifo gate.hold
+	holds -t 6s job
+	[ "$(node "$OWNER" CLUSTER DELSLOTS "$slot")" = OK ]
+	wait_until 5s not_served "$OWNER"
+	DLOCK_SERVER=redis+cluster://127.0.0.1:$(node_port "$OWNER") run -69 dlock -n job true
+	assert_line --partial CLUSTERDOWN
+	assert_equal "${#lines[@]}" 1
+	waits_for first job -w 20s
+	# A renewal falls into this time.
+	sleep 2.5
+	[ ! -s visits ]
+	[ "$(node "$OWNER" CLUSTER ADDSLOTS "$slot")" = OK ]
+	cluster_calm
+	running "$HOLDER"
+	boottime >let-go
+	echo >gate.hold
+	wait "$HOLDER" "${WAITER[first]}"
+	assert_order first
+}
+
 @test "--wait-replicas 1: had with a replica, and not without one" {
 	local replica
 	replica=$(replica_of "$OWNER")

@@ -6,6 +6,7 @@
 # are never two living commands, whatever server each of them believes in.
 
 load ../helpers/common
+load ../helpers/line
 load ../helpers/sentinel
 
 setup_file() { start_set; }
@@ -212,4 +213,34 @@ replica_is() {
 	[ "$STATUS" -eq 79 ]
 	assert_between 1500 4500 "$(elapsed_ms "$before")" 'ms until it was ended'
 	grep -q '0 of 2 replicas have it in time' "$DLOCK_LOG"
+}
+
+# What helpers/line calls.
+redis() {
+	ask "$(master_port)" "$@"
+}
+
+@test "shared locks, slots, and the order of those who wait, with every replica's word" {
+	local i
+	line_setup
+	hold -v job
+	for i in first second; do
+		wait_in_line "$i" job
+	done
+	run -0 dlock --status job
+	assert_line --partial 'held by'
+	assert_line --partial '2 waiting'
+	let_go
+	wait "$HOLDER" "${WAITER[first]}" "${WAITER[second]}"
+	assert_order first second
+	run -0 dlock -s shared "$DLOCK" -n -S "$DLOCK_SERVER" -s shared true
+	run -75 dlock -s shared "$DLOCK" -n -S "$DLOCK_SERVER" shared true
+	run -0 dlock --slots 2 slots "$DLOCK" -n -S "$DLOCK_SERVER" --slots 2 slots sh -c 'echo "slot $DLOCK_SLOT"'
+	assert_output 'slot 1'
+	start_dlock -t 10s broken sleep 61.72
+	run -0 dlock --list
+	assert_output --partial broken
+	run -0 dlock --break broken
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 79 ]
 }

@@ -75,7 +75,7 @@ options_of_no_file() {
 	for option in $(man_options | grep -oE -- '^--[a-z-]+' | cut -c 3-) command; do
 		echo "$option = 1" >conf
 		status=0
-		"$DLOCK" --config conf job true >/dev/null 2>err || status=$?
+		"$DLOCK" --config conf -n job true >/dev/null 2>err || status=$?
 		[ "$status" != 78 ] || ! grep -q 'belongs on the command line' err || echo "--$option"
 	done | sort -u
 }

@@ -98,6 +98,15 @@ taken() {
 	done
 }
 
+@test "the help is whole: after each option the variable that stands for it" {
+	local variable
+	"$DLOCK" --help >help
+	for variable in $(grep -ohE '\{"DLOCK_[A-Z]+"' "$ROOT_DIR/src/cli/table.c" | tr -d '{"'); do
+		grep -qF "[$variable]" help || fail "$variable is not in --help: $(<help)"
+	done
+	[ "$(grep -c '\[DLOCK_' help)" -ge 4 ]
+}
+
 @test "--help and --version for a reader that has gone: SIGPIPE, as of any program, or a message" {
 	local option
 	for option in --help --version; do

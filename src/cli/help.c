@@ -33,7 +33,7 @@ print_text(const char *text, int used)
 static void
 print_row(const struct option_row *row)
 {
-	char left[64], text[160];
+	char left[64], text[400];
 	int used = snprintf(left, sizeof left, row->letter ? "  -%c" : "    ", row->letter);
 	for (int i = 0; i < OPTION_NAMES && row->names[i] != NULL; i++)
 		used += snprintf(left + used, sizeof left - (size_t)used, "%s--%s",

@@ -34,8 +34,9 @@ static const struct option_row table[] = {
 	"no server answers: fail with 69 (default), exit 0, or run without a lock",
 	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
-	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path[?db=N] or "
-	"redis+sentinel://host,host/service[/db]; several -S: a majority decides",
+	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path[?db=N], "
+	"redis+sentinel://host,host/service[/db] or redis+cluster://host,host; several -S: a "
+	"majority decides",
 	set_server, OPTION_OF_REPORTS},
     {0, {"tls"}, NULL, {0}, "speak TLS, also with redis://", set_tls, OPTION_OF_REPORTS},
     {0, {"cacert"}, "FILE", {0}, "CAs to trust, in place of the system's", set_cacert,

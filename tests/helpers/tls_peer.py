@@ -119,7 +119,11 @@ def shake_hands(context):
     while True:
         peer, _ = listener.accept()
         try:
-            context.wrap_socket(peer, server_side=True).close()
+            peer = context.wrap_socket(peer, server_side=True)
+            # Closed with something unread it would be a reset, if that had come by then.
+            peer.settimeout(2)
+            peer.recv(65536)
+            peer.close()
         except (OSError, ssl.SSLError):
             peer.close()
 

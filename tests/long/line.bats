@@ -9,6 +9,9 @@
 load ../helpers/common
 load ../helpers/line
 
+# One of them watches for five minutes.
+setup_file() { export BATS_TEST_TIMEOUT=1800; }
+
 setup() {
 	common_setup
 	start_redis

@@ -329,15 +329,6 @@ end_request(struct line *line, const struct reply *reply, const struct reply **a
 	return stuck ? LINE_STUCK : LINE_ANSWER;
 }
 
-/* Below 6.2 the server does not know that it is our script that changes the key (it expires as the
- * script reads it, say): it tells us in the middle of EXEC's answer, in the place of the script's,
- * which comes by itself then. */
-static bool
-is_change(const struct reply *reply)
-{
-	return begins_with(reply, "message") && is_text(reply->items[1], INVALIDATE);
-}
-
 static void
 await_first(struct line *line, enum step step)
 {
@@ -354,7 +345,10 @@ read_exec(struct line *line, const struct reply *reply, const struct reply **ans
 		if (reply->count != 2)
 			return LINE_UNASKED;
 		line->subscribed = begins_with(reply->items[0], "subscribe");
-		if (line->follows && is_change(reply->items[1])) {
+		/* Below 6.2 the server does not know that it is our script that changes the key (it
+		 * expires as the script reads it, say): it tells us in the middle of EXEC's answer,
+		 * in the place of the script's, which comes by itself then. */
+		if (line->follows && line_is_change(reply->items[1])) {
 			await_first(line, STEP_PLAIN);
 			return LINE_NOTHING;
 		}

@@ -160,6 +160,9 @@ take_number_answer(struct quorum *quorum, struct quorum_node *node, enum quorum_
 		return;
 	if (word == WORD_ACCEPTED) {
 		node->vote = VOTE_YES;
+	} else if (quorum_is_over(quorum, now)) {
+		/* However often a number is refused, an attempt is no longer than its lease. */
+		quorum_fail_attempt(quorum, QUORUM_TOO_LATE);
 	} else if (word == WORD_LOW && number < INT64_MAX - 1) {
 		quorum->fence = above(quorum->fence, number) + 1;
 		quorum_ask_to_accept(quorum, now);
@@ -186,9 +189,8 @@ take_renewal(struct quorum_node *node, enum quorum_word word)
 static void
 take_again(struct quorum *quorum, struct instant now)
 {
-	int64_t valid_ns = quorum->ttl_ns - quorum->drift_ns;
 	if (!quorum->held || quorum->step != QUORUM_RENEWING || quorum->result != QUORUM_WON ||
-	    instant_reached(instant_plus(quorum->t0, valid_ns), now))
+	    quorum_is_over(quorum, now))
 		return;
 	for (int i = 0; i < quorum->count; i++) {
 		struct quorum_node *node = &quorum->nodes[i];

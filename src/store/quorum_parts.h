@@ -8,6 +8,10 @@
 
 #include "store/quorum.h"
 
+/* Has what was taken since t0 run out, the drift of clocks included? */
+bool
+quorum_is_over(const struct quorum *quorum, struct instant now);
+
 /* Looks whether the step has come to its end. */
 void
 quorum_decide(struct quorum *quorum, struct instant now);

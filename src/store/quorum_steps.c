@@ -69,6 +69,12 @@ quorum_ask_to_accept(struct quorum *quorum, struct instant now)
 
 /* -- decisions --------------------------------------------------------------------------------- */
 
+bool
+quorum_is_over(const struct quorum *quorum, struct instant now)
+{
+	return instant_reached(instant_plus(quorum->t0, quorum->ttl_ns - quorum->drift_ns), now);
+}
+
 /* As long as it may become a majority; `yes` are certain. */
 static bool
 can_still_win(const struct quorum *quorum)
@@ -138,8 +144,7 @@ static void
 decide_accepting(struct quorum *quorum, struct instant now)
 {
 	if (quorum_count_votes(quorum, VOTE_YES) >= quorum->majority) {
-		int64_t valid_ns = quorum->ttl_ns - quorum->drift_ns;
-		if (instant_reached(instant_plus(quorum->t0, valid_ns), now)) {
+		if (quorum_is_over(quorum, now)) {
 			quorum_fail_attempt(quorum, QUORUM_TOO_LATE);
 			return;
 		}

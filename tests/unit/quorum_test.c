@@ -1,91 +1,7 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-#include "store/quorum.h"
-
-#include "tap.h"
-
-#define MS NS_PER_MS
-#define T (10 * NS_PER_S)
-#define LIMIT (T / 20)
-
-/* One quorum, and a clock that is moved by hand. */
-static struct quorum quorum;
-static struct instant now;
-
-static void
-set_up(int count)
-{
-	now = (struct instant){1000 * NS_PER_S};
-	quorum_init(&quorum, count, T, T / 100 + 2 * MS, 0);
-	for (int i = 0; i < count; i++)
-		quorum_set_link(&quorum, i, NODE_UP, now);
-}
-
-static void
-pass(int64_t ns)
-{
-	now = instant_plus(now, ns);
-}
-
-/* Sends what is wanted; which ask it was, the same of all, and of how many. */
-static int
-send_all(enum quorum_ask ask)
-{
-	int sent = 0;
-	for (int i = 0; i < quorum.count; i++) {
-		if (quorum.nodes[i].want == ASK_NOTHING || quorum.nodes[i].link != NODE_UP)
-			continue;
-		CHECK_INT(quorum.nodes[i].want, ask);
-		quorum_sent(&quorum, i, now);
-		sent++;
-	}
-	return sent;
-}
-
-static void
-answer_with(int node, enum quorum_ask ask, enum quorum_word word, int64_t number)
-{
-	quorum_answered(&quorum, node, ask, quorum.serial, word, number, 1000, now);
-}
-
-static void
-answer(int node, enum quorum_ask ask, enum quorum_word word)
-{
-	answer_with(node, ask, word, 0);
-}
-
-static void
-begin_taking(void)
-{
-	quorum_begin_acquire(&quorum, now);
-	CHECK_INT(quorum.step, QUORUM_TAKING);
-	CHECK(send_all(ASK_TAKE) > 0);
-}
-
-/* By nodes 0 and 1; the third has not answered. */
-static void
-acquire_by_two(void)
-{
-	begin_taking();
-	for (int i = 0; i < quorum.majority; i++)
-		answer(i, ASK_TAKE, WORD_TAKEN);
-	send_all(ASK_ACCEPT);
-	for (int i = 0; i < quorum.majority; i++)
-		answer(i, ASK_ACCEPT, WORD_ACCEPTED);
-	CHECK_INT(quorum.result, QUORUM_WON);
-	CHECK(quorum.held);
-}
-
-/* By all. */
-static void
-acquire(void)
-{
-	acquire_by_two();
-	answer(2, ASK_TAKE, WORD_TAKEN);
-	CHECK_INT(send_all(ASK_ACCEPT), 1);
-	answer(2, ASK_ACCEPT, WORD_ACCEPTED);
-}
+#include "quorum_bench.h"
 
 static void
 test_acquire(void)
@@ -147,6 +63,22 @@ test_acquire(void)
 	answer(0, ASK_ACCEPT, WORD_ACCEPTED);
 	answer(1, ASK_ACCEPT, WORD_ACCEPTED);
 	CHECK_INT(quorum.result, QUORUM_WON);
+
+	tap_case("LOW without end: the attempt is over with its lease, and is asked back");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	int rounds = 0;
+	while (quorum.result == QUORUM_PENDING && rounds < 1000) {
+		send_all(ASK_ACCEPT);
+		pass(100 * MS);
+		answer_with(0, ASK_ACCEPT, WORD_LOW, 7000 + 2 * rounds++);
+	}
+	CHECK_INT(quorum.result, QUORUM_TOO_LATE);
+	CHECK(rounds > 90 && rounds < 100);
+	CHECK_INT(quorum.nodes[0].want, ASK_GIVE);
+	CHECK_INT(quorum.nodes[1].want, ASK_GIVE);
 
 	tap_case("a majority that accepts when the lease is over has lost its time");
 	set_up(3);
@@ -244,151 +176,6 @@ test_failure(void)
 	CHECK_INT(quorum.result, QUORUM_TAKEN);
 }
 
-static void
-test_renewal(void)
-{
-	struct instant t0;
-
-	tap_case("a majority renews: the lease counts from the first send of that round");
-	set_up(3);
-	acquire();
-	pass(T / 3);
-	t0 = now;
-	quorum_begin_renew(&quorum, T / 12, now);
-	CHECK_INT(send_all(ASK_RENEW), 3);
-	pass(20 * MS);
-	answer(0, ASK_RENEW, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_PENDING);
-	answer(1, ASK_RENEW, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_WON);
-	CHECK_INT(quorum.t0.ns, t0.ns);
-
-	tap_case("where it is gone it is taken again: when a majority has said that it is ours");
-	answer(2, ASK_RENEW, WORD_GONE);
-	CHECK_INT(send_all(ASK_RETAKE), 1);
-	quorum_begin_renew(&quorum, T / 12, now);
-	send_all(ASK_RENEW);
-	answer(2, ASK_RENEW, WORD_GONE);
-	CHECK_INT(quorum.nodes[2].want, ASK_NOTHING);
-	answer(0, ASK_RENEW, WORD_YES);
-	answer(1, ASK_RENEW, WORD_YES);
-	CHECK_INT(quorum.nodes[2].want, ASK_RETAKE);
-
-	tap_case("not where another has it");
-	quorum_begin_renew(&quorum, T / 12, now);
-	send_all(ASK_RENEW);
-	answer(0, ASK_RENEW, WORD_YES);
-	answer(1, ASK_RENEW, WORD_YES);
-	answer(2, ASK_RENEW, WORD_ANOTHERS);
-	CHECK_INT(send_all(ASK_RETAKE), 0);
-
-	tap_case("what was broken is given back, though it is another's by its look");
-	quorum_begin_renew(&quorum, T / 12, now);
-	send_all(ASK_RENEW);
-	answer(0, ASK_RENEW, WORD_ANOTHERS);
-	answer(1, ASK_RENEW, WORD_ANOTHERS);
-	CHECK_INT(quorum.result, QUORUM_LOST);
-	quorum_begin_release(&quorum, LIMIT, now);
-	CHECK_INT(quorum.nodes[0].want, ASK_GIVE);
-	CHECK_INT(quorum.nodes[1].want, ASK_GIVE);
-
-	tap_case("a majority has forgotten it: lost, and never taken again");
-	set_up(3);
-	acquire();
-	quorum_begin_renew(&quorum, T / 12, now);
-	send_all(ASK_RENEW);
-	answer(0, ASK_RENEW, WORD_GONE);
-	answer(1, ASK_RENEW, WORD_GONE);
-	CHECK_INT(quorum.result, QUORUM_LOST);
-	answer(2, ASK_RENEW, WORD_YES);
-	CHECK_INT(send_all(ASK_RETAKE), 0);
-	CHECK(!quorum.held);
-
-	tap_case("too few answer: nothing is known, and nothing is taken again");
-	set_up(3);
-	acquire();
-	quorum_begin_renew(&quorum, T / 12, now);
-	send_all(ASK_RENEW);
-	answer(0, ASK_RENEW, WORD_YES);
-	answer(2, ASK_RENEW, WORD_GONE);
-	pass(T / 12);
-	quorum_tick(&quorum, now);
-	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
-	CHECK(quorum.held);
-	CHECK_INT(send_all(ASK_RETAKE), 0);
-	answer(1, ASK_RENEW, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
-	CHECK_INT(send_all(ASK_RETAKE), 0);
-
-	tap_case("a node that has come back in the meantime is asked, and taken again");
-	set_up(3);
-	acquire();
-	quorum_set_link(&quorum, 2, NODE_DOWN, now);
-	pass(T / 3);
-	quorum_set_link(&quorum, 2, NODE_COMING, now);
-	quorum_begin_renew(&quorum, T / 12, now);
-	CHECK_INT(send_all(ASK_RENEW), 2);
-	answer(0, ASK_RENEW, WORD_YES);
-	answer(1, ASK_RENEW, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_WON);
-	quorum_set_link(&quorum, 2, NODE_UP, now);
-	CHECK_INT(send_all(ASK_RENEW), 1);
-	answer(2, ASK_RENEW, WORD_GONE);
-	CHECK_INT(send_all(ASK_RETAKE), 1);
-
-	tap_case("not when the lease is over by then");
-	quorum_begin_renew(&quorum, T, now);
-	send_all(ASK_RENEW);
-	answer(0, ASK_RENEW, WORD_YES);
-	answer(1, ASK_RENEW, WORD_YES);
-	pass(T - T / 100);
-	answer(2, ASK_RENEW, WORD_GONE);
-	CHECK_INT(send_all(ASK_RETAKE), 0);
-}
-
-static void
-test_release(void)
-{
-	tap_case("a release waits for all who are well, and for nobody who owes an older answer");
-	set_up(3);
-	acquire_by_two();
-	quorum_begin_release(&quorum, LIMIT, now);
-	CHECK_INT(send_all(ASK_GIVE), 3); /* node 2 has not answered to TAKE */
-	answer(0, ASK_GIVE, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_PENDING);
-	answer(1, ASK_GIVE, WORD_YES);
-	CHECK_INT(quorum.result, QUORUM_WON);
-
-	tap_case("who has given it back is not asked again");
-	set_up(3);
-	acquire();
-	quorum_begin_release(&quorum, LIMIT, now);
-	send_all(ASK_GIVE);
-	answer(0, ASK_GIVE, WORD_YES);
-	pass(LIMIT);
-	quorum_tick(&quorum, now);
-	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
-	unsigned int before = quorum.serial;
-	quorum_begin_release(&quorum, LIMIT, now);
-	CHECK_INT(quorum.nodes[0].want, ASK_NOTHING);
-	CHECK_INT(send_all(ASK_GIVE), 2);
-	CHECK_INT(quorum.result, QUORUM_PENDING);
-	quorum_answered(&quorum, 1, ASK_GIVE, before, WORD_YES, 0, 0, now);
-	CHECK_INT(quorum.result, QUORUM_WON);
-	answer(1, ASK_GIVE, WORD_GONE);
-	CHECK(quorum.nodes[1].given);
-
-	tap_case("gone at a majority: it was lost before");
-	set_up(3);
-	acquire_by_two();
-	answer(2, ASK_TAKE, WORD_BUSY);
-	quorum_begin_release(&quorum, LIMIT, now);
-	send_all(ASK_GIVE);
-	answer(0, ASK_GIVE, WORD_YES);
-	answer(1, ASK_GIVE, WORD_GONE);
-	CHECK_INT(quorum.result, QUORUM_LOST);
-}
-
 /* What each node may say to TAKE, in each order, with three and with four nodes: it is won by a
  * majority alone, never by fewer, and what was taken is asked back where it was not. */
 static void
@@ -456,8 +243,6 @@ main(void)
 {
 	test_acquire();
 	test_failure();
-	test_renewal();
-	test_release();
 	test_all_orders();
 	return tap_end();
 }

@@ -14,9 +14,9 @@
  *                    complaint.h, help.h
  *   view/            view.h (--status, --list, --break, --check), look.h (asking about one lock),
  *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
- *                    text.h, glob.h, visit.h (to a server), check_facts.h, check_judge.h (what was
- *                    found, and what it means), check_ask.h, check_trial.h, check_party.h,
- *                    check_watch.h, check_print.h, panel.h (several servers)
+ *                    text.h, glob.h, list_parts.h, visit.h (to a server), panel.h (to several),
+ *                    check_facts.h, check_judge.h (what was found, and what it means),
+ *                    check_ask.h, check_trial.h, check_party.h, check_watch.h, check_print.h
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),

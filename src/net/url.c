@@ -113,6 +113,20 @@ parse_db(struct url *url, struct span digits, struct problem *problem)
 	    url_parse_number(digits, 0, INT32_MAX, "db", &url->db, problem);
 }
 
+/* [/db][?query] */
+static bool
+parse_rest(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem)
+{
+	if (*rest == '/') {
+		size_t length = strcspn(++rest, "?");
+		if (!parse_db(url, (struct span){rest, length}, problem))
+			return false;
+		rest += length;
+	}
+	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
+}
+
 static bool
 parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
     struct problem *problem)
@@ -126,13 +140,7 @@ parse_redis(struct url *url, const char *rest, enum url_unknown_keys unknown,
 	memcpy(url->host, place.host, sizeof url->host);
 	url->port = place.port;
 	rest += length;
-	if (*rest == '/') {
-		size_t digits = strcspn(++rest, "?");
-		if (!parse_db(url, (struct span){rest, digits}, problem))
-			return false;
-		rest += digits;
-	}
-	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
+	return parse_rest(url, rest, unknown, problem);
 }
 
 /* hosts/service[/db] */
@@ -156,13 +164,7 @@ parse_sentinel(struct url *url, const char *rest, enum url_unknown_keys unknown,
 		problem))
 		return false;
 	rest += length;
-	if (*rest == '/') {
-		length = strcspn(++rest, "?");
-		if (!parse_db(url, (struct span){rest, length}, problem))
-			return false;
-		rest += length;
-	}
-	return *rest != '?' || url_parse_query(url, rest + 1, unknown, problem);
+	return parse_rest(url, rest, unknown, problem);
 }
 
 /* hosts, and no db: a cluster has but one. */
@@ -176,13 +178,7 @@ parse_cluster(struct url *url, const char *rest, enum url_unknown_keys unknown,
 	    !url_parse_places(url, text, 6379, problem))
 		return false;
 	rest += length;
-	if (*rest == '/') {
-		length = strcspn(++rest, "?");
-		if (!parse_db(url, (struct span){rest, length}, problem))
-			return false;
-		rest += length;
-	}
-	if (*rest == '?' && !url_parse_query(url, rest + 1, unknown, problem))
+	if (!parse_rest(url, rest, unknown, problem))
 		return false;
 	if (url->db != 0) {
 		problem_set(problem, "a cluster has no db but 0: leave it out of the server URL");

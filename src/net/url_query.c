@@ -44,16 +44,30 @@ parse_switch(struct span value, const char *what, bool *on, struct problem *prob
 	return true;
 }
 
+/* A key whose value is kept as it is. */
+struct text_key {
+	const char *name;
+	char *text;
+	size_t size;
+};
+
+/* NULL: none of them. */
+static const struct text_key *
+find_text(const struct text_key *texts, size_t count, struct span key)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (is_key(key, texts[i].name))
+			return &texts[i];
+	}
+	return NULL;
+}
+
 /* *taken: it is a key of TLS. */
 static bool
 parse_tls_item(struct tls_settings *tls, struct span key, struct span value, bool *taken,
     struct problem *problem)
 {
-	const struct {
-		const char *name;
-		char *text;
-		size_t size;
-	} texts[] = {
+	const struct text_key texts[] = {
 	    {"cacert", tls->cacert, sizeof tls->cacert},
 	    {"cacertdir", tls->cacertdir, sizeof tls->cacertdir},
 	    {"cert", tls->cert, sizeof tls->cert},
@@ -65,13 +79,9 @@ parse_tls_item(struct tls_settings *tls, struct span key, struct span value, boo
 		return parse_switch(value, "tls", &tls->on, problem);
 	if (is_key(key, "insecure"))
 		return parse_switch(value, "insecure", &tls->insecure, problem);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		if (is_key(key, texts[i].name))
-			return url_decode(texts[i].text, texts[i].size, value, texts[i].name,
-			    problem);
-	}
-	*taken = false;
-	return true;
+	const struct text_key *text = find_text(texts, sizeof texts / sizeof *texts, key);
+	*taken = text != NULL;
+	return text == NULL || url_decode(text->text, text->size, value, text->name, problem);
 }
 
 /* *taken: it is one of the sentinels' login. */
@@ -79,11 +89,7 @@ static bool
 parse_sentinel_item(struct url *url, struct span key, struct span value, bool *taken,
     struct problem *problem)
 {
-	const struct {
-		const char *name;
-		char *text;
-		size_t size;
-	} texts[] = {
+	const struct text_key texts[] = {
 	    {"sentinel-user", url->sentinel_user, sizeof url->sentinel_user},
 	    {"sentinel-password", url->sentinel_password, sizeof url->sentinel_password},
 	    {"sentinel-password-file", url->sentinel_password_file,
@@ -92,15 +98,14 @@ parse_sentinel_item(struct url *url, struct span key, struct span value, bool *t
 	*taken = false;
 	if (url->scheme != URL_SENTINEL)
 		return true;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		if (!is_key(key, texts[i].name))
-			continue;
-		*taken = true;
-		if (texts[i].text == url->sentinel_password)
-			url->has_sentinel_password = true;
-		if (!url_decode(texts[i].text, texts[i].size, value, texts[i].name, problem))
-			return false;
-	}
+	const struct text_key *text = find_text(texts, sizeof texts / sizeof *texts, key);
+	*taken = text != NULL;
+	if (text == NULL)
+		return true;
+	if (text->text == url->sentinel_password)
+		url->has_sentinel_password = true;
+	if (!url_decode(text->text, text->size, value, text->name, problem))
+		return false;
 	if (url->has_sentinel_password && url->sentinel_password_file[0] != '\0') {
 		problem_set(problem,
 		    "of sentinel-password and sentinel-password-file in the server URL give one");

@@ -11,141 +11,9 @@
 #include "exits.h"
 #include "store/cluster_map.h"
 #include "view/glob.h"
+#include "view/list_parts.h"
 #include "view/look.h"
-#include "view/panel.h"
 #include "view/picture.h"
-
-/* Locks of one request: as many as their keys, and QUERY_MAX_WORDS, allow. */
-#define BATCH_MAX (QUERY_MAX_WORDS / 4)
-#define BATCH_BYTES 28000
-
-/* A lock that is shown: what stands behind its name, in `shown`. */
-struct row {
-	const char *name;
-	size_t begin, end;
-};
-
-struct list {
-	const struct view_settings *settings;
-	struct visit *visit;
-	struct panel *panel;       /* of several servers; NULL: one */
-	struct url_place *masters; /* of a cluster */
-	size_t master_count, master_room;
-	int64_t nodes, nodes_seen; /* that there are; that have been told of */
-	struct row *rows;
-	size_t row_count, row_room;
-	struct text shown; /* what the rows have */
-	char **names;      /* that SCAN has found */
-	size_t count, room;
-	char cursor[24]; /* SCAN's; "0" at the end */
-	size_t next;     /* the first of the names that has not been looked at */
-	struct keys keys[BATCH_MAX];
-	struct sight sight; /* of one lock at a time: they are large, and locks many */
-	bool is_long;       /* and there is more of it */
-	int width;
-	struct text text;
-	bool no_memory;
-};
-
-/* -- which there are -------------------------------------------------------------------------- */
-
-static void
-add_name(struct list *list, const char *name)
-{
-	if (list->count == list->room) {
-		size_t room = list->room == 0 ? 64 : 2 * list->room;
-		char **names = realloc(list->names, room * sizeof *names);
-		list->no_memory = names == NULL;
-		if (names == NULL)
-			return;
-		list->names = names;
-		list->room = room;
-	}
-	list->names[list->count] = strdup(name);
-	if (list->names[list->count] != NULL)
-		list->count++;
-	else
-		list->no_memory = true;
-}
-
-/* A key that is no lock's is passed over. */
-static void
-take_key(struct list *list, const struct slice *key)
-{
-	static struct keys keys;
-	char copy[KEY_SIZE];
-	const char *prefix = list->settings->prefix;
-	size_t length = (size_t)(key->end - key->at), skip = strlen(prefix);
-	struct problem ignored;
-	if (length >= KEY_SIZE || length <= skip || memchr(key->at, '\0', length) != NULL ||
-	    memcmp(key->at, prefix, skip) != 0)
-		return;
-	slice_copy(key, copy, sizeof copy);
-	if (keys_make(&keys, prefix, copy + skip, &ignored))
-		add_name(list, copy + skip);
-}
-
-static bool
-take_keys(void *context, const struct reply *reply)
-{
-	struct list *list = context;
-	struct slice key;
-	if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
-	    reply->items[0]->kind != REPLY_STRING || reply->items[1]->kind != REPLY_STRING)
-		return false;
-	const struct reply *cursor = reply->items[0];
-	if (cursor->length == 0 || cursor->length >= sizeof list->cursor ||
-	    strspn(cursor->text, "0123456789") != cursor->length)
-		return false;
-	strcpy(list->cursor, cursor->text);
-	struct slice keys = slice_of_reply(reply->items[1]);
-	while (keys.at != keys.end && !list->no_memory) {
-		if (!slice_take(&keys, &key))
-			return false;
-		take_key(list, &key);
-	}
-	return true;
-}
-
-static int
-compare_names(const void *one, const void *other)
-{
-	return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
-/* Those of the server that was asked last, in their order, and those that SCAN has found twice
- * once. */
-static void
-arrange(struct list *list)
-{
-	size_t kept = list->next;
-	if (list->count > kept)
-		qsort(list->names + kept, list->count - kept, sizeof *list->names, compare_names);
-	for (size_t i = kept; i < list->count; i++) {
-		if (kept > list->next && strcmp(list->names[i], list->names[kept - 1]) == 0) {
-			free(list->names[i]);
-			continue;
-		}
-		list->names[kept++] = list->names[i];
-		if (picture_width(list->names[i]) > list->width)
-			list->width = picture_width(list->names[i]);
-	}
-	list->count = kept;
-}
-
-/* The names of all locks of one server. */
-static bool
-find(struct list *list, const char *pattern)
-{
-	const struct question question = {QUERY_LIST, 0, 2, {list->cursor, pattern}};
-	strcpy(list->cursor, "0");
-	do {
-		if (!visit_ask(list->visit, &question, take_keys, list) || list->no_memory)
-			return false;
-	} while (strcmp(list->cursor, "0") != 0);
-	arrange(list);
-	return true;
-}
 
 /* -- what they are ---------------------------------------------------------------------------- */
 
@@ -270,7 +138,7 @@ survey(struct list *list)
 static bool
 list_server(struct list *list, const char *pattern)
 {
-	if (!find(list, pattern))
+	if (!list_find_names(list, pattern))
 		return false;
 	while (list->next < list->count) {
 		if (!survey(list) || list->no_memory)
@@ -389,7 +257,7 @@ list_nodes(struct list *list, const char *pattern, int *status)
 		return false;
 	for (int i = 0; i < panel->count && !list->no_memory; i++) {
 		list->visit = &panel->nodes[i].visit;
-		if (panel->nodes[i].is_there && !find(list, pattern))
+		if (panel->nodes[i].is_there && !list_find_names(list, pattern))
 			panel->nodes[i].is_there = false;
 	}
 	if (!panel_has_majority(panel, "list the locks", status))

@@ -54,7 +54,7 @@ in brackets	redis://fe80::1:6379
 no service in the server URL: .*redis.sentinel://host1,host2,host3/service	redis+sentinel://127.0.0.1:PORT
 no service	rediss+sentinel://:hush@127.0.0.1:PORT,127.0.0.1:PORT/
 more than 16 hosts	redis+sentinel://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/main
-more than one host .*redis.sentinel:// for sentinels, redis.cluster:// for a cluster	redis://127.0.0.1:PORT,127.0.0.1:PORT
+more than one host .*redis.sentinel:// for sentinels, redis.cluster:// for a cluster, and a whole URL for each of several servers	redis://127.0.0.1:PORT,127.0.0.1:PORT
 bad host .*redis://localhost:6379	redis://ann:hush@db1#hush
 bad host	redis://<host>
 bad host	redis://$HOST

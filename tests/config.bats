@@ -250,6 +250,8 @@ setup() {
 	wrong '2: nonblock: wait in line 1 sets the same'
 	conf 'nonblock = no' 'nonblock = yes'
 	wrong '2: nonblock: line 1 has set it already'
+	conf 'server = redis://db1' 'server = redis://db2'
+	wrong '2: server: line 1 has set it already: several servers stand in one line, with blanks between'
 	conf 'nonblock = no' 'wait = 50ms'
 	redis SET lock:job x PX 60000
 	run -75 dlock --config conf job true

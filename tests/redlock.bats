@@ -57,10 +57,19 @@ fence_of() {
 	wait_until 2s on_nodes 0 job
 }
 
-@test "one dead node costs nothing, either" {
+@test "one dead node costs nothing, either; -v names it, and says when it is back" {
 	kill_node 3
 	run dlock job touch ran
 	assert_success
+	assert_output ''
+	run dlock -v job touch ran
+	assert_success
+	assert_line "dlock: $(url_of_node 3): Connection refused"
+	start_dlock -v -t 2s job sleep 3
+	wait_until 2s on_nodes 2 job
+	restart_node 3
+	wait "$OUTER"
+	assert_regex "$(<"$DLOCK_LOG")" "$(url_of_node 3) answers again"
 	assert_equal "$(values_on_nodes job | grep -c .)" 0
 }
 
@@ -113,6 +122,23 @@ fence_of() {
 	assert_equal "$(sort -u tokens | wc -l)" "$(wc -l <tokens)"
 	assert_equal "$(tail -n 1 tokens)" "\"SET\" \"lock:job\" \"$(<token)\""
 	wait_until 2s on_nodes 0 job
+}
+
+@test "what was taken at a node whose connection then ends is given back there on the next one" {
+	start_node_proxy 3
+	tell_proxy 3 every EVAL here delay 1300 # its limit is T/20 = 1.5 s
+	for k in 2 3; do node $k SET lock:job another PX 20000 >/dev/null; done # no majority is to be had
+	start_dlock -w 20s -S "$(url_of_node 1)" -S "$(url_of_node 2)" -S "$(url_of_proxy 3)" job touch ran
+	wait_until 2s on_nodes 3 job
+	cut_node 1 # before the third has answered
+	token=$(node 1 GET lock:job)
+	[ -n "$token" ]
+	tell_proxy 3 pass
+	wait_until 5s on_nodes 2 job
+	kill -TERM "$OUTER"
+	wait_until 2s gone "$OUTER"
+	wait_until 2s on_nodes 2 job
+	[ ! -e ran ]
 }
 
 @test "R42: a majority that answers when the lease is over is no lock" {
@@ -232,7 +258,7 @@ have_run_scripts() {
 	forget_node 2
 	run dlock --quarantine 100s job touch ran
 	assert_failure 69
-	assert_output --regexp 'up for [0-9.]+s, less than the --quarantine of 1m40s'
+	assert_output --regexp 'up for [0-9.]+s, less than the --quarantine of 1m40s; .*; with -w that is waited for$'
 	assert_equal "$(node 1 KEYS '*')$(node 2 KEYS '*')$(node 3 KEYS '*')" ''
 	run dlock --quarantine 2s -w 10s job touch ran
 	assert_success
@@ -248,7 +274,7 @@ have_run_scripts() {
 	done
 	run dlock "${urls[@]}" --quarantine 1s -n job true
 	assert_failure 69
-	assert_output --partial 'does not tell for how long it has been up (INFO)'
+	assert_output --partial 'for how long it has been up it does not tell (this user lacks +info)'
 	start_clock
 	run dlock "${urls[@]}" --quarantine 1s -w 8s job true
 	assert_success

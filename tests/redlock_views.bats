@@ -124,13 +124,16 @@ steal_at() {
 	run dlock --check -q
 	assert_success
 	assert_line --index 3 'quorum: good: 3 of 3 servers are fit, a majority are 2'
+	run dlock --check -q --quarantine 1000s
+	assert_failure 69
+	assert_line 'quorum: unfit: 3 of 3 servers are fit, but 0 of them vote by now (--quarantine), a majority are 2'
 	run dlock --check --quarantine 1000s --json
-	assert_success
+	assert_failure 69
 	json 'len(a) == 3 and all("quarantine" in [r["code"] for r in s["reasons"]] for s in a)'
 	kill_node 1
 	run dlock --check -q
 	assert_success
-	assert_line 'quorum: good: 2 of 3 servers are fit, a majority are 2'
+	assert_line 'quorum: works but: 2 of 3 servers are fit, a majority are 2'
 	kill_node 2
 	run dlock --check -q
 	assert_failure 69

@@ -72,7 +72,10 @@ check_once(const struct reading *reading, size_t row, struct problem *problem)
 	const struct option_row *table = options_table(&count);
 	unsigned long same = table[row].traits & OPTION_GROUPS;
 	if (reading->line_of[row] != 0) {
-		problem_set(problem, "line %d has set it already", reading->line_of[row]);
+		problem_set(problem, "line %d has set it already%s", reading->line_of[row],
+		    table[row].letter == 'S'
+			? ": several servers stand in one line, with blanks between"
+			: "");
 		return false;
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -200,7 +200,9 @@ options_warn_of_servers(const struct options *options)
 	int count = options->url_count;
 	if (count < 2 || count % 2 != 0)
 		return;
-	message_notice("%d servers: a majority are %d, so that no more of them may fail than of %d",
+	message_notice(
+	    "%d servers: a majority are %d, so that no more of them may fail than of %d: use "
+	    "an odd number",
 	    count, count / 2 + 1, count - 1);
 }
 

@@ -283,7 +283,8 @@ url_parse(struct url *url, const char *text, enum url_unknown_keys unknown, stru
 		if (scheme != NULL && scheme < blank && strstr(blank, "://") != NULL)
 			problem_set(problem, "%s", URL_SEVERAL_SERVERS);
 		else
-			problem_set(problem, "a blank in the server URL: write %%20 for it");
+			problem_set(problem,
+			    "a blank in the server URL: write %%20 for it (of several servers each is a whole URL)");
 		return false;
 	}
 	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {

@@ -34,7 +34,7 @@ url_parse_place(struct span text, int default_port, struct url_place *place,
 
 	if (memchr(text.start, ',', text.length) != NULL) {
 		problem_set(problem,
-		    "more than one host in the server URL: write redis+sentinel:// for sentinels, redis+cluster:// for a cluster");
+		    "more than one host in the server URL: write redis+sentinel:// for sentinels, redis+cluster:// for a cluster, and a whole URL for each of several servers");
 		return false;
 	}
 	if (text.length > 0 && text.start[0] == '[') {

@@ -62,8 +62,8 @@ quorum_ask_to_accept(struct quorum *quorum, struct instant now)
 		struct quorum_node *node = &quorum->nodes[i];
 		if (!node->taken)
 			continue;
-		node->vote = VOTE_NONE;
-		node->want = ASK_ACCEPT;
+		node->vote = node->link == NODE_DOWN ? VOTE_ABSENT : VOTE_NONE;
+		node->want = node->link == NODE_DOWN ? ASK_NOTHING : ASK_ACCEPT;
 	}
 }
 

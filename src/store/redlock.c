@@ -19,14 +19,11 @@ give_up_silent(struct redlock *redlock)
 	struct instant now = clock_now();
 	for (int i = 0; i < quorum->count; i++) {
 		struct redlock_node *node = &redlock->nodes[i];
-		struct quorum_node *vote = &quorum->nodes[i];
+		const struct quorum_node *vote = &quorum->nodes[i];
 		if (node->phase != NODE_READY || vote->owes == 0 ||
 		    instant_between(vote->owes_since, now) < quorum->node_limit_ns)
 			continue;
-		redlock_node_close(node);
-		problem_set(&node->problem, "no answer in time");
-		node->outcome = OUTCOME_UNKNOWN;
-		quorum_set_link(quorum, i, NODE_DOWN, now);
+		redlock_node_give_up(node);
 	}
 }
 

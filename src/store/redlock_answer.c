@@ -141,6 +141,10 @@ redlock_facts_read(struct redlock_facts *facts, const char *info)
 	find_field(info, "master_replid", facts->replid, sizeof facts->replid);
 	if (find_field(info, "role", text, sizeof text))
 		facts->is_replica = strcmp(text, "master") != 0;
-	if (find_field(info, "uptime_in_seconds", text, sizeof text))
-		value_parse_count(text, 0, INT64_MAX / NS_PER_S, &facts->uptime_s, &ignored);
+	/* It counts from the beginning of the second in which it was started, and so tells up to a
+	 * second too much. */
+	if (find_field(info, "uptime_in_seconds", text, sizeof text) &&
+	    value_parse_count(text, 0, INT64_MAX / NS_PER_S, &facts->uptime_s, &ignored) &&
+	    facts->uptime_s > 0)
+		facts->uptime_s--;
 }

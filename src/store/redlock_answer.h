@@ -27,7 +27,7 @@ struct redlock_facts {
 	char run_id[48]; /* empty: not told */
 	char replid[48];
 	bool is_replica;
-	int64_t uptime_s; /* -1: not told */
+	int64_t uptime_s; /* for so long at least; -1: not told */
 };
 
 /* Adds what the section says. */

@@ -1,24 +1,12 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-/* The connection to one node. Its requests are a pipeline: an attempt that failed is asked back
- * right behind what asked for it, so that nothing of it is left wherever it arrives. */
-#include <errno.h>
-#include <string.h>
-
+/* The connection to one node: made, lost, and made again. */
 #include "base/message.h"
-#include "store/redis_answer.h"
 #include "store/redlock_parts.h"
 
 #define RETRY_FIRST (50 * NS_PER_MS)
 #define RETRY_LAST NS_PER_S
-#define UNASKED "the server answers what was not asked"
-
-static struct quorum_node *
-in_quorum(struct redlock_node *node)
-{
-	return &node->redlock->quorum.nodes[node->index];
-}
 
 static void
 set_link(struct redlock_node *node, enum quorum_link link)
@@ -28,40 +16,39 @@ set_link(struct redlock_node *node, enum quorum_link link)
 
 /* -- the end of a connection ------------------------------------------------------------------- */
 
-/* The oldest is forgotten where there are too many: its key has an expiry. */
-static void
-remember(struct redlock_node *node, const char *token)
-{
-	for (int i = 0; i < node->stale_count; i++) {
-		if (strcmp(node->stale[i], token) == 0)
-			return;
-	}
-	if (node->stale_count == NODE_MOST_STALE) {
-		memmove(node->stale[0], node->stale[1],
-		    (NODE_MOST_STALE - 1) * sizeof *node->stale);
-		node->stale_count--;
-	}
-	memcpy(node->stale[node->stale_count++], token, TOKEN_SIZE);
-}
-
 void
 redlock_node_close(struct redlock_node *node)
 {
-	for (int i = 0; i < node->owed_count; i++) {
-		const struct owed *owed = &node->owed[(node->owed_first + i) % NODE_MOST_OWED];
-		if (owed->ask == ASK_TAKE || owed->ask == ASK_RETAKE || owed->ask == ASK_GIVE ||
-		    owed->ask == ASK_NOTHING)
-			remember(node, owed->token);
-	}
-	node->owed_count = 0;
+	redlock_node_remember(node);
 	loop_stop_timer(node->redlock->loop, &node->deadline);
 	redis_login_end(&node->login);
 	link_close(&node->link);
 	node->phase = NODE_CLOSED;
 }
 
+/* A node less is no harm yet, but the next one may be: so -v names it, once. */
 static void
-fail(struct redlock_node *node, enum outcome outcome, const struct problem *why)
+say_trouble(struct redlock_node *node)
+{
+	if (node->is_missed)
+		message_debug("%s: %s", node->member->server, node->problem.text);
+	else
+		message_verbose("%s: %s", node->member->server, node->problem.text);
+	node->is_missed = true;
+}
+
+void
+redlock_node_give_up(struct redlock_node *node)
+{
+	redlock_node_close(node);
+	problem_set(&node->problem, "no answer in time");
+	node->outcome = OUTCOME_UNKNOWN;
+	say_trouble(node);
+	set_link(node, NODE_DOWN);
+}
+
+void
+redlock_node_fail(struct redlock_node *node, enum outcome outcome, const struct problem *why)
 {
 	struct redlock *redlock = node->redlock;
 	bool was_idle = node->phase == NODE_READY && node->owed_count == 0;
@@ -73,19 +60,11 @@ fail(struct redlock_node *node, enum outcome outcome, const struct problem *why)
 		pause *= 2;
 	node->failures++;
 	node->retry_at = instant_plus(clock_now(), pause < RETRY_LAST ? pause : RETRY_LAST);
-	message_debug("%s: %s", node->member->server, node->problem.text);
+	say_trouble(node);
 	set_link(node, NODE_DOWN);
 	redlock_go_on(redlock);
 	if (was_idle)
 		redlock_disturb(redlock);
-}
-
-static void
-fail_for(struct redlock_node *node, enum outcome outcome, const char *text)
-{
-	struct problem why;
-	problem_set(&why, "%s", text);
-	fail(node, outcome, &why);
 }
 
 static void
@@ -110,38 +89,16 @@ on_deadline(void *context, struct instant now)
 		problem_set(&why, "no answer in time");
 		break;
 	}
-	fail(node, outcome, &why);
+	redlock_node_fail(node, outcome, &why);
 }
 
 /* -- who it is --------------------------------------------------------------------------------- */
-
-/* What may stand there of attempts that failed: not what is held, or about to be given back. */
-static void
-give_back_stale(struct redlock_node *node)
-{
-	struct redlock *redlock = node->redlock;
-	struct quorum *quorum = &redlock->quorum;
-	int count = node->stale_count;
-	node->stale_count = 0;
-	for (int i = 0; i < count; i++) {
-		bool is_present = strcmp(node->stale[i], redlock->token) == 0;
-		if (is_present && (quorum->held || quorum->step == QUORUM_GIVING))
-			continue;
-		struct owed *owed =
-		    &node->owed[(node->owed_first + node->owed_count++) % NODE_MOST_OWED];
-		*owed = (struct owed){.ask = ASK_NOTHING};
-		memcpy(owed->token, node->stale[i], TOKEN_SIZE);
-		redlock_request_append_give(node, owed->token, 0);
-		quorum_owes(quorum, node->index, clock_now());
-	}
-	if (node->owed_count > 0)
-		(void)link_flush(&node->link);
-}
 
 static void
 become_ready(struct redlock_node *node)
 {
 	struct redlock *redlock = node->redlock;
+	struct quorum_node *vote = &redlock->quorum.nodes[node->index];
 	struct instant now = clock_now();
 	loop_stop_timer(redlock->loop, &node->deadline);
 	node->up_since = INSTANT_NEVER;
@@ -152,14 +109,20 @@ become_ready(struct redlock_node *node)
 	if (redlock_is_twice(node, &why)) {
 		redlock->conflict = why;
 		quorum_refuse(&redlock->quorum);
-		fail(node, OUTCOME_REFUSED, &why);
+		redlock_node_fail(node, OUTCOME_REFUSED, &why);
 		return;
 	}
 	node->phase = NODE_READY;
 	node->failures = 0;
 	node->outcome = OUTCOME_OK;
-	in_quorum(node)->votes = redlock_node_votes(node);
-	give_back_stale(node);
+	vote->votes = redlock_node_votes(node);
+	if (!vote->votes)
+		message_verbose("%s does not vote yet: %s", node->member->server,
+		    node->problem.text);
+	else if (node->is_missed)
+		message_verbose("%s answers again", node->member->server);
+	node->is_missed = false;
+	redlock_node_give_back(node);
 	set_link(node, NODE_UP);
 	redlock_go_on(redlock);
 }
@@ -177,45 +140,6 @@ take_info(struct redlock_node *node, const struct reply *reply)
 /* -- answers ----------------------------------------------------------------------------------- */
 
 static void
-take_answer(struct redlock_node *node, const struct reply *reply)
-{
-	struct redlock *redlock = node->redlock;
-	struct redlock_answer answer;
-	struct instant now = clock_now();
-	if (node->owed_count == 0) {
-		fail_for(node, OUTCOME_REFUSED, UNASKED);
-		return;
-	}
-	const struct owed owed = node->owed[node->owed_first];
-	bool is_present = owed.ask != ASK_NOTHING && strcmp(owed.token, redlock->token) == 0;
-	node->owed_first = (node->owed_first + 1) % NODE_MOST_OWED;
-	node->owed_count--;
-	redlock_answer_read(reply, owed.ask == ASK_NOTHING ? ASK_GIVE : owed.ask, &answer);
-	if (answer.clock_us != 0) {
-		node->clock_us = answer.clock_us;
-		node->clock_at = now;
-	}
-	if (!is_present) {
-		quorum_heard(&redlock->quorum, node->index, now);
-	} else {
-		node->word = answer.word;
-		node->outcome = answer.word == WORD_FAILED ? answer.outcome : OUTCOME_OK;
-		if (answer.word == WORD_FAILED)
-			node->problem = answer.problem;
-		if (answer.word == WORD_BUSY)
-			node->holder = answer.holder;
-		redlock_note_answer(redlock, node, owed.ask, &answer);
-		quorum_answered(&redlock->quorum, node->index, owed.ask, owed.serial, answer.word,
-		    answer.number, answer.clock_us, now);
-	}
-	if (answer.word == WORD_FAILED && answer.outcome == OUTCOME_UNKNOWN && answer.clock_us == 0)
-		/* What else comes on it may be an answer to anything. */
-		fail(node, OUTCOME_UNKNOWN, &answer.problem);
-	else
-		redlock_go_on(redlock);
-}
-
-static void
 on_answer(void *context, const struct reply *reply)
 {
 	struct redlock_node *node = context;
@@ -227,58 +151,11 @@ on_answer(void *context, const struct reply *reply)
 		take_info(node, reply);
 		break;
 	case NODE_READY:
-		take_answer(node, reply);
+		redlock_node_hear(node, reply);
 		break;
 	case NODE_CLOSED:
 	case NODE_CONNECTING:
 		break;
-	}
-}
-
-/* -- requests ---------------------------------------------------------------------------------- */
-
-static int64_t
-not_after_us(const struct redlock_node *node, enum quorum_ask ask, struct instant now)
-{
-	const struct quorum *quorum = &node->redlock->quorum;
-	int64_t limit_ns = quorum->node_limit_ns;
-	int64_t valid_ns = quorum->ttl_ns - quorum->drift_ns - instant_between(quorum->t0, now);
-	if (ask == ASK_RETAKE && valid_ns < limit_ns)
-		limit_ns = valid_ns;
-	return node->clock_us + (instant_between(node->clock_at, now) + limit_ns) / NS_PER_US;
-}
-
-void
-redlock_node_pump(struct redlock_node *node)
-{
-	struct redlock *redlock = node->redlock;
-	struct quorum_node *vote = in_quorum(node);
-	enum quorum_ask ask = vote->want;
-	struct instant now = clock_now();
-	if (ask == ASK_NOTHING || node->phase != NODE_READY)
-		return;
-	if (ask != ASK_GIVE && instant_reached(redlock->request.not_later, now)) {
-		vote->want = ASK_NOTHING;
-		return;
-	}
-	if (node->owed_count == NODE_MOST_OWED) {
-		fail_for(node, OUTCOME_UNKNOWN, "no answer in time");
-		return;
-	}
-	/* A yes that is older than the question would make the lease longer than the server's. */
-	if (node->owed_count == 0 && link_has_unread(&node->link)) {
-		fail_for(node, OUTCOME_REFUSED, UNASKED);
-		return;
-	}
-	struct owed *owed = &node->owed[(node->owed_first + node->owed_count++) % NODE_MOST_OWED];
-	*owed = (struct owed){.ask = ask, .serial = redlock->quorum.serial};
-	memcpy(owed->token, redlock->token, TOKEN_SIZE);
-	redlock_request_append(node, ask, not_after_us(node, ask, now));
-	quorum_sent(&redlock->quorum, node->index, now);
-	if (!link_flush(&node->link)) {
-		struct problem why;
-		problem_set_errno(&why, "cannot write a request", ENOMEM);
-		fail(node, OUTCOME_UNKNOWN, &why);
 	}
 }
 
@@ -328,7 +205,7 @@ on_logged_in(void *context, int64_t server_us)
 static void
 on_login_failed(void *context, enum outcome outcome, const struct problem *why)
 {
-	fail(context, outcome, why);
+	redlock_node_fail(context, outcome, why);
 }
 
 static void
@@ -343,7 +220,7 @@ on_failed(void *context, const struct problem *failure)
 		outcome = redis_login_explain_failure(&node->login, failure, &why);
 	else if (node->owed_count > 0)
 		outcome = OUTCOME_UNKNOWN;
-	fail(node, outcome, &why);
+	redlock_node_fail(node, outcome, &why);
 }
 
 void

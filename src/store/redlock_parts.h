@@ -3,7 +3,8 @@
 
 /* What the files of store/redlock.h share: redlock.c, what is asked of the store,
  * redlock_conclude.c, what is answered, redlock_words.c, how that is told, redlock_node.c, the
- * connection to one node, and redlock_request.c, what is asked there. */
+ * connection to one node, redlock_traffic.c, questions and answers on it, and redlock_request.c,
+ * the text of the questions. */
 #ifndef DLOCK_STORE_REDLOCK_PARTS_H
 #define DLOCK_STORE_REDLOCK_PARTS_H
 
@@ -44,7 +45,8 @@ struct redlock_node {
 	struct timer deadline; /* until it is ready */
 	struct instant retry_at;
 	unsigned int failures;
-	int told; /* TELLING: answers to INFO */
+	bool is_missed; /* it has failed, as -v has said, and has not been ready since */
+	int told;       /* TELLING: answers to INFO */
 	struct redlock_facts facts;
 	struct instant up_since;      /* at the latest; INSTANT_NEVER: it does not tell */
 	struct instant watched_since; /* it was ready */
@@ -111,9 +113,32 @@ redlock_node_open(struct redlock_node *node, int64_t limit_ns);
 void
 redlock_node_close(struct redlock_node *node);
 
+/* It owes an answer for too long: it may be connected to again. */
+void
+redlock_node_give_up(struct redlock_node *node);
+
+/* Closes for that reason, and tells whom it concerns. */
+void
+redlock_node_fail(struct redlock_node *node, enum outcome outcome, const struct problem *why);
+
+/* -- redlock_traffic.c ------------------------------------------------------------------------- */
+
 /* Sends what the quorum wants of it, if it can be asked. */
 void
 redlock_node_pump(struct redlock_node *node);
+
+/* An answer, while it is ready. */
+void
+redlock_node_hear(struct redlock_node *node, const struct reply *reply);
+
+/* Its connection ends: what is owed will not come, and which tokens may stand there is remembered.
+ */
+void
+redlock_node_remember(struct redlock_node *node);
+
+/* On the next connection: asks those of them back that are of no use any more. */
+void
+redlock_node_give_back(struct redlock_node *node);
 
 /* -- redlock_request.c ------------------------------------------------------------------------- */
 

@@ -88,6 +88,8 @@ explain_node(const struct redlock *redlock, int index, struct problem *problem)
 		return OUTCOME_REFUSED;
 	if (vote->vote == VOTE_YES || vote->vote == VOTE_NO)
 		return OUTCOME_OK;
+	if (redlock->quorum.step == QUORUM_GIVING && (vote->given || !vote->may_have))
+		return OUTCOME_OK; /* in a try before this one, or there was nothing to give back */
 	if (node->phase == NODE_READY && node->outcome == OUTCOME_OK) {
 		if (redlock->quorum.step == QUORUM_GATHERING && !vote->silent)
 			return OUTCOME_OK; /* it would have */
@@ -132,7 +134,7 @@ enum outcome
 redlock_explain_too_few(const struct redlock *redlock, struct problem *problem)
 {
 	enum outcome outcome = OUTCOME_OK;
-	bool is_passing = true, is_setting = false, is_system = false;
+	bool is_passing = true, is_setting = false, is_system = false, is_young = false;
 	char list[QUORUM_MOST * (sizeof problem->text + 520)] = "";
 	size_t used = 0;
 	for (int i = 0; i < redlock->settings->count; i++) {
@@ -144,13 +146,15 @@ redlock_explain_too_few(const struct redlock *redlock, struct problem *problem)
 		    used == 0 ? "" : "; ", redlock->nodes[i].member->server, why.text);
 		if (of_node == OUTCOME_REFUSED && !why.is_passing)
 			is_passing = false;
+		is_young = is_young || !redlock->quorum.nodes[i].votes;
 		is_setting = is_setting || why.is_setting;
 		is_system = is_system || why.is_system;
 		if (rank_of(of_node) > rank_of(outcome))
 			outcome = of_node;
 	}
-	problem_set(problem, "fewer than %d of %d nodes vote%s%s", redlock->quorum.majority,
-	    redlock->settings->count, list[0] != '\0' ? ": " : "", list);
+	problem_set(problem, "fewer than %d of %d nodes vote%s%s%s", redlock->quorum.majority,
+	    redlock->settings->count, list[0] != '\0' ? ": " : "", list,
+	    is_young ? "; with -w that is waited for" : "");
 	problem->is_passing = outcome == OUTCOME_REFUSED && is_passing;
 	problem->is_setting = is_setting;
 	problem->is_system = is_system && outcome == OUTCOME_UNREACHABLE;
@@ -196,14 +200,12 @@ redlock_node_votes(struct redlock_node *node)
 	value_print_duration(up, sizeof up, up_ns - up_ns % NS_PER_S);
 	if (node->up_since.ns == INSTANT_NEVER.ns)
 		problem_set(&node->problem,
-		    "it does not tell for how long it has been up (INFO), and has not been watched "
-		    "for %s (--quarantine)",
+		    "for how long it has been up it does not tell (this user lacks +info), and it has "
+		    "been watched for less than the --quarantine of %s",
 		    needed);
 	else
-		problem_set(&node->problem,
-		    "it has been up for %s, less than the --quarantine of %s: it may have "
-		    "forgotten a lock",
-		    up, needed);
+		problem_set(&node->problem, "up for %s, less than the --quarantine of %s", up,
+		    needed);
 	node->problem.is_passing = true;
 	node->outcome = OUTCOME_REFUSED;
 	return false;

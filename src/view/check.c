@@ -85,12 +85,16 @@ compare(struct check_facts *facts, int index, const struct check_facts *others)
 }
 
 static void
-add_verdict(struct text *text, int fit, int count)
+add_verdict(struct text *text, int fit, int voting, int count)
 {
-	char line[128];
+	char line[160], but[80] = "";
 	int majority = count / 2 + 1;
-	snprintf(line, sizeof line, "quorum: %s: %d of %d servers are fit, a majority are %d",
-	    fit >= majority ? "good" : "unfit", fit, count, majority);
+	const char *verdict = voting < majority ? "unfit" : voting < count ? "works but" : "good";
+	if (voting < fit)
+		snprintf(but, sizeof but, "%s%d of them vote by now (--quarantine), ",
+		    voting < majority ? "but " : "", voting);
+	snprintf(line, sizeof line, "quorum: %s: %d of %d servers are fit, %sa majority are %d",
+	    verdict, fit, count, but, majority);
 	text_add_line(text, line);
 }
 
@@ -100,7 +104,7 @@ panel_check(const struct view_settings *settings, const struct lease_terms *term
 	static struct check_facts facts[VIEW_MAX_NODES];
 	static struct check_judgement judgement;
 	struct text text = {.bytes = NULL};
-	int count = settings->node_count, fit = 0, worst = EXIT_UNREACHABLE;
+	int count = settings->node_count, fit = 0, voting = 0, worst = EXIT_UNREACHABLE;
 	bool is_twice = false;
 	if (settings->json)
 		text_add(&text, "[", 1);
@@ -110,7 +114,7 @@ panel_check(const struct view_settings *settings, const struct lease_terms *term
 		one.secret = settings->nodes[i].secret;
 		one.server = settings->nodes[i].server;
 		check_facts_init(&facts[i], one.server, one.prefix, one.url->db, terms);
-		facts[i].quarantine_s = settings->quarantine_ns / NS_PER_S;
+		facts[i].quarantine_s = (settings->quarantine_ns + NS_PER_S - 1) / NS_PER_S;
 		check_ask(&facts[i], &one);
 		compare(&facts[i], i, facts);
 		check_judge(&facts[i], &judgement);
@@ -118,6 +122,7 @@ panel_check(const struct view_settings *settings, const struct lease_terms *term
 		if (facts[i].failure != OUTCOME_OK)
 			message_error("cannot check %s: %s", one.server, facts[i].problem.text);
 		fit += status == 0;
+		voting += status == 0 && !check_is_young(&facts[i]);
 		is_twice = is_twice || facts[i].same_as != NULL;
 		if (status != 0 && worst == EXIT_UNREACHABLE)
 			worst = status;
@@ -128,10 +133,10 @@ panel_check(const struct view_settings *settings, const struct lease_terms *term
 	if (settings->json)
 		text_add(&text, "]\n", 2);
 	else
-		add_verdict(&text, is_twice ? 0 : fit, count);
+		add_verdict(&text, is_twice ? 0 : fit, is_twice ? 0 : voting, count);
 	int failure = visit_print(settings, &text);
 	text_free(&text);
 	if (failure != 0)
 		return failure;
-	return fit >= count / 2 + 1 && !is_twice ? 0 : worst;
+	return voting >= count / 2 + 1 && !is_twice ? 0 : worst;
 }

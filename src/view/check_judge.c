@@ -75,9 +75,19 @@ check_judge_version(const char *product, const char *version)
 	return true;
 }
 
+bool
+check_is_young(const struct check_facts *facts)
+{
+	/* It is told from the beginning of the second of its start: up to one too much. */
+	return facts->quarantine_s > 0 && facts->uptime_s <= facts->quarantine_s;
+}
+
 static void
 judge_identity(const struct check_facts *facts, struct check_judgement *judgement)
 {
+	char up[64] = "for how long it has been up it does not tell";
+	if (facts->uptime_s >= 0)
+		snprintf(up, sizeof up, "it has been up for %" PRId64 "s", facts->uptime_s);
 	if (!check_judge_version(facts->product, facts->version))
 		FATAL("version", "%s %s is too old: dlock needs Redis 6.0 or Valkey 7.2",
 		    facts->product, facts->version);
@@ -96,11 +106,9 @@ judge_identity(const struct check_facts *facts, struct check_judgement *judgemen
 		FATAL("same-server", "it is %s %s: a quorum needs independent servers",
 		    facts->is_copy ? "a replica, or the master, of" : "the same server as",
 		    facts->same_as);
-	if (facts->uptime_s >= 0 && facts->uptime_s < facts->quarantine_s)
-		BUT("quarantine",
-		    "it has been up for %" PRId64 "s, less than the --quarantine of %" PRId64
-		    "s: it does not vote yet",
-		    facts->uptime_s, facts->quarantine_s);
+	if (check_is_young(facts))
+		BUT("quarantine", "%s, and the --quarantine is %" PRId64 "s: it does not vote yet",
+		    up, facts->quarantine_s);
 	if (facts->loading > 0)
 		FATAL("loading", "it is still loading its data");
 }

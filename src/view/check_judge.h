@@ -39,6 +39,10 @@ check_judge(const struct check_facts *facts, struct check_judgement *judgement);
 bool
 check_judge_version(const char *product, const char *version);
 
+/* One of several servers: has it, for all that is told, not been up for the quarantine? */
+bool
+check_is_young(const struct check_facts *facts);
+
 /* "good", "works but", "unfit". */
 const char *
 check_verdict_name(enum check_verdict verdict);

@@ -104,6 +104,17 @@ test_acquire(void)
 	answer(1, ASK_ACCEPT, WORD_GONE);
 	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
 
+	tap_case("what was taken where nobody is any more is not waited for");
+	set_up(3);
+	begin_taking();
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	quorum_set_link(&quorum, 0, NODE_DOWN, now);
+	answer(1, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.step, QUORUM_ACCEPTING);
+	CHECK_INT(send_all(ASK_ACCEPT), 1);
+	answer(2, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
+
 	tap_case("the same server twice");
 	set_up(3);
 	begin_taking();

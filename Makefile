@@ -103,6 +103,9 @@ unit_sources := $(wildcard tests/unit/*_test.c)
 # Helpers that unit tests share, say a fake store: linked with every one of them.
 unit_helpers := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
 fuzz_sources := $(wildcard tests/fuzz/*_fuzz.c)
+# A Redis in memory, which runs the scripts: of the tests alone, as the library is.
+model_sources := $(wildcard tests/sim/model*.c) tests/sim/sha1.c
+lua_libs = -llua5.1
 
 # The last of all is code that a run of COMMAND does not need.
 rare_sources = $(filter src/view/% src/store/redis_query.c src/net/tls%,$(sources))
@@ -120,6 +123,7 @@ unit_parts = $(filter-out $(BUILD)/asan/src/main.o,$(asan_objects)) $(unit_helpe
 preloads = $(patsubst tests/tools/%.c,$(BUILD)/tools/%.so,$(filter %_preload.c,$(tool_sources)))
 programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,$(tool_sources)))
 benches = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+model_objects = $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(model_sources))
 units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
 # The sources with clang's counters in them.
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
@@ -174,8 +178,15 @@ $(unit_link): $(unit_parts)
 $(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
 	@mkdir -p $(@D)
 	$(say) 'LINK $@'
-	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $^ $(library_libs) $(LDLIBS)
+	$(run)$(CC) $(sanitize) $(LDFLAGS) -o $@ $^ $(library_libs) $(unit_libs) $(LDLIBS)
 
+$(BUILD)/unit/model_test: $(model_sources:%.c=$(BUILD)/asan/%.o)
+$(BUILD)/unit/model_test: unit_libs = $(lua_libs)
+
+$(BUILD)/sim/%.o: tests/sim/%.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
@@ -349,4 +360,4 @@ dist:
 clean:
 	rm -rf $(BUILD) $(PROGRAM)
 
--include $(shell find $(foreach kind,plain test asan unit tools bench fuzz,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(foreach kind,plain test asan unit tools bench fuzz sim,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)

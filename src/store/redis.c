@@ -54,6 +54,8 @@ redis_drop_connection(struct redis_store *redis)
 	redis->old_id[0] = '\0';
 	redis->phase = PHASE_CLOSED;
 	redis->outdated = false;
+	redis->is_taken_elsewhere = redis->is_taken_elsewhere || redis->is_taken_here;
+	redis->is_taken_here = false;
 	redis->skip = 0;
 }
 
@@ -206,6 +208,23 @@ is_outdated(const struct redis_store *redis)
 }
 
 static void
+leave_server(struct redis_store *redis)
+{
+	link_shun(&redis->link);
+	if (redis->settings->route != NULL)
+		route_fail(redis->settings->route, &redis->outdating);
+	redis_drop_connection(redis);
+}
+
+void
+redis_go_on(struct redis_store *redis)
+{
+	redis->goes_on = false;
+	leave_server(redis);
+	redis_begin_to_connect(redis);
+}
+
+static void
 redis_start(struct store *store, const struct store_request *request)
 {
 	struct redis_store *redis = from_store(store);
@@ -217,13 +236,12 @@ redis_start(struct store *store, const struct store_request *request)
 
 	redis_watch_asked(redis->watch, request);
 	/* Not when it refuses, but now: meanwhile the server may get over it, a waiter is still
-	 * told what happens, and the name is looked up as late as can be. */
-	if (is_outdated(redis)) {
-		link_shun(&redis->link);
-		if (redis->settings->route != NULL)
-			route_fail(redis->settings->route, &redis->outdating);
-		redis_drop_connection(redis);
-	}
+	 * told what happens, and the name is looked up as late as can be. But what is to be undone
+	 * is here, whether or not another server has it, too. */
+	bool undoes = request->undo && redis->is_taken_here && redis->phase == PHASE_IDLE;
+	redis->goes_on = undoes && (is_outdated(redis) || redis->is_taken_elsewhere);
+	if (is_outdated(redis) && !undoes)
+		leave_server(redis);
 	redis->request = *request;
 	redis->pending = true;
 	redis->late = 0;

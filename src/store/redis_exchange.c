@@ -161,6 +161,10 @@ on_request_answer(struct redis_store *redis, const struct reply *reply, bool las
 		return;
 	}
 	redis_note_possession(redis, &answer);
+	if (redis->goes_on) {
+		redis_go_on(redis);
+		return;
+	}
 	if (answer.outcome == OUTCOME_OK && redis_wants_replicas(redis, redis->request.verb)) {
 		redis_await_replicas(redis, &answer);
 		return;

@@ -52,6 +52,10 @@ struct redis_store {
 	bool outdated;
 	struct problem outdating; /* what it said */
 	struct instant opened_at;
+	/* An acquire that did not count was executed on this connection; on one before it. What
+	 * undoes that goes on elsewhere when it is done here. */
+	bool is_taken_here, is_taken_elsewhere;
+	bool goes_on;
 	unsigned int skip; /* answers on the way to requests that nobody waits for */
 	unsigned int late; /* LATE answers to this request */
 	bool by_hash;      /* the last request named its script by hash */
@@ -85,6 +89,10 @@ redis_drop_connection(struct redis_store *redis);
  * request was sent. */
 void
 redis_break_off(struct redis_store *redis, enum outcome before_sending, const struct problem *why);
+
+/* The pending request has been answered here: it is asked elsewhere, too, and that is reported. */
+void
+redis_go_on(struct redis_store *redis);
 
 /* -- redis_way.c ------------------------------------------------------------------------------ */
 

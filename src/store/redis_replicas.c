@@ -69,6 +69,7 @@ end(struct redis_store *redis, const struct problem *why)
 		/* A master without its replicas may be none any more. */
 		redis->outdated = true;
 		redis->outdating = *why;
+		redis->is_taken_here = redis->request.verb == STORE_ACQUIRE;
 	}
 	redis_report(redis, &answer);
 }

@@ -26,11 +26,15 @@ bench_answer_command(struct peer *peer, const struct peer_command *command)
 		return bench.time;
 	if (strcmp(command->words[0], "SCRIPT") == 0)
 		return bench.exists;
+	if (strcmp(command->words[0], "WAIT") == 0)
+		return bench.replicas;
 	if (strcmp(command->words[0], "EVALSHA") != 0)
 		CHECK_TEXT(command->words[0], "EVAL");
 	bench.word_count = command->count;
 	for (int i = 0; i < command->count; i++)
 		snprintf(bench.words[i], sizeof bench.words[i], "%s", command->words[i]);
+	if (bench.evals < (int)COUNT_OF(bench.ways))
+		bench.ways[bench.evals] = peer->connections;
 	if (bench.evals++ == 0)
 		snprintf(bench.first_not_after, sizeof bench.first_not_after, "%.31s",
 		    bench.words[13]);

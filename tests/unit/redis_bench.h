@@ -38,6 +38,7 @@ struct redis_bench {
 	/* What the server says; NULL: nothing. */
 	const char *auth, *select, *setname, *exists, *time;
 	const char *eval, *first_eval; /* to the first script, if that is another */
+	const char *replicas;          /* to WAIT */
 
 	/* Of what is asked. */
 	bool wait, follow, confirm, undo;
@@ -45,6 +46,7 @@ struct redis_bench {
 
 	/* What came. */
 	int evals;
+	int ways[64];                 /* how many connections there had been at each */
 	char words[PEER_WORDS][4096]; /* of the last script */
 	int word_count;
 	char first_not_after[32];

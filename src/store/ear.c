@@ -93,8 +93,7 @@ take_refusal(struct ear *ear, const char *text)
 {
 	struct problem why;
 	if (strstr(text, "unknown command") != NULL) {
-		problem_set(&why,
-		    "this server has no channels for a slot of a cluster, as Redis 7 has them");
+		problem_set(&why, EAR_NO_CHANNELS);
 	} else {
 		answer_tell_error(text, &why);
 		if (answer_classify_error(text) != OUTCOME_DENIED) {

@@ -26,6 +26,9 @@
 #include "store/redis.h"
 #include "store/redis_login.h"
 
+/* Why there is none to be had, on a server that is older. */
+#define EAR_NO_CHANNELS "this server has no channels for a slot of a cluster, as Redis 7 has them"
+
 enum ear_phase {
 	EAR_CLOSED,
 	EAR_PAUSING, /* until the pause after a failure is over: then it may be opened again */

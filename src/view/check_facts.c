@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/values.h"
+#include "store/ear.h"
 #include "store/redis_answer.h"
 
 void
@@ -278,6 +279,13 @@ users_of(const char *command)
 	return 0;
 }
 
+/* Where a server does not know them, that is no matter of rights. */
+static bool
+is_of_shards(const char *command)
+{
+	return strcmp(command, "SPUBLISH") == 0 || strcmp(command, "PUBSUB SHARDNUMSUB") == 0;
+}
+
 static void
 add_missing(struct check_trial *trial, const char *command)
 {
@@ -297,6 +305,10 @@ check_facts_take_refusal(struct check_facts *facts, const char *command, const c
 		return;
 	if (strstr(error, "access a channel") != NULL)
 		return;
+	if (is_of_shards(command) && strstr(error, "nknown") != NULL) {
+		check_facts_take_trial(facts, FEATURE_MESSAGES, false, EAR_NO_CHANNELS);
+		return;
+	}
 	for (int i = 0; i < FEATURES; i++) {
 		if ((users & ONE(i)) != 0)
 			add_missing(&facts->trials[i], command);

@@ -220,6 +220,20 @@ test_rights(void)
 	check_bench_judged(&bench, VERDICT_UNFIT, "locks");
 	CHECK_HAS(bench.judgement.reasons[0].text, "this user may not use SET");
 
+	tap_case("a server that is too old for the channels of a cluster is told from a right");
+	check_bench_begin(&bench);
+	check_facts_take_refusal(&bench.facts, "PUBSUB SHARDNUMSUB",
+	    "ERR Unknown subcommand or wrong number of arguments for 'SHARDNUMSUB'. Try PUBSUB "
+	    "HELP.");
+	check_facts_take_refusal(&bench.facts, "SPUBLISH",
+	    "@user_script: 24: Unknown Redis command called from Lua script");
+	CHECK_TEXT(bench.facts.trials[FEATURE_MESSAGES].missing, "");
+	check_bench_judged(&bench, VERDICT_WORKS_BUT, "messages");
+	CHECK_HAS(bench.judgement.reasons[0].text, "as Redis 7 has them");
+	check_facts_take_refusal(&bench.facts, "SPUBLISH",
+	    "ERR The user executing the script can't run this command or subcommand");
+	CHECK_TEXT(bench.facts.trials[FEATURE_MESSAGES].missing, "SPUBLISH");
+
 	tap_case("however many are refused, it has an end");
 	check_bench_begin(&bench);
 	for (int i = 0; i < 100; i++)

@@ -65,7 +65,7 @@ took_over() {
 		late=$(started_after "$i")
 		[ "$late" -ge "$best" ] || best=$late
 	done
-	assert_between 0 200 "$best" "milliseconds from the release to the waiter's start"
+	assert_between 0 "$(within 200)" "$best" "milliseconds from the release to the waiter's start"
 	[ "$(at_owner job ZCARD 'lock:job#queue{lock:job}')" = 0 ]
 }
 
@@ -89,7 +89,7 @@ took_over() {
 	echo >gate.hold
 	wait "$HOLDER" "${WAITER[first]}" "${WAITER[second]}"
 	assert_order first second
-	assert_between 0 1000 "$(started_after second)" "milliseconds to the second"
+	assert_between 0 "$(within 1000 2)" "$(started_after second)" "milliseconds to the second"
 }
 
 @test "half of the slot's keys are elsewhere: the lock is renewed and given back all the same" {
@@ -188,7 +188,12 @@ hold_all() {
 @test "--check tells what the cluster is, and tries it; of a node that is not named as one it says how" {
 	run -0 dlock --check
 	assert_line --regexp '^cluster: state ok, 16384 of 16384 slots at 3 masters, replicas of each at least 1$'
-	assert_line 'works: locks, waiting, messages, foreign, watch, shared, slots, counter, status, list, break'
+	if server_has 7.0; then
+		assert_line 'works: locks, waiting, messages, foreign, watch, shared, slots, counter, status, list, break'
+	else
+		assert_line 'works: locks, waiting, watch, shared, slots, counter, status, list, break'
+		assert_line 'does not work: messages: this server has no channels for a slot of a cluster, as Redis 7 has them'
+	fi
 	assert_line --regexp '^role: master, mode: cluster$'
 	run -0 bash -c '"$DLOCK" --check --json | python3 -c "import json, sys; s = json.load(sys.stdin)[0]; print(s[\"cluster_state\"], s[\"cluster_masters\"])"'
 	assert_output 'ok 3'
@@ -218,7 +223,7 @@ hold_all() {
 	boottime >let-go
 	echo >gate.hold
 	wait "$HOLDER" "${WAITER[next]}"
-	assert_between 0 1500 "$(started_after next)" "milliseconds to the next one's start"
+	assert_between 0 "$(within 1500)" "$(started_after next)" "milliseconds to the next one's start"
 	# A node that is dead is no obstacle to who names others.
 	DLOCK_SERVER=$server,127.0.0.1:$(node_port "$(some_node)") run -0 dlock job sh -c 'echo "$DLOCK_FENCE"'
 	[ "$output" -gt "$fence" ]

@@ -338,8 +338,8 @@ login_urls() {
 @test "TLS where a URL says so" {
 	make_files
 	port=$((20000 + RANDOM % 12000))
-	node 2 CONFIG SET tls-cert-file "$PWD/server.pem" tls-key-file "$PWD/server.key" \
-		tls-ca-cert-file "$PWD/ca.pem" tls-auth-clients no tls-port "$port" >/dev/null
+	restart_node 2 --tls-cert-file "$PWD/server.pem" --tls-key-file "$PWD/server.key" \
+		--tls-ca-cert-file "$PWD/ca.pem" --tls-auth-clients no --tls-port "$port"
 	kill_node 3 # the second one's vote is needed
 	urls=(-S "$(url_of_node 1)" -S "rediss://localhost:$port" -S "$(url_of_node 3)")
 	run dlock --cacert ca.pem "${urls[@]}" job sh -c 'redis-cli -s "$0" EXISTS lock:job' "$(dir_of_node 2)/s"
@@ -347,7 +347,7 @@ login_urls() {
 	run dlock "${urls[@]}" job touch ran
 	assert_failure 77
 	assert_output --partial "rediss://localhost:$port: the server's certificate"
-	node 2 CONFIG SET tls-port 0 >/dev/null
+	forget_node 2
 	[ ! -e ran ]
 }
 

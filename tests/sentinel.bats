@@ -198,6 +198,7 @@ line_is() {
 
 @test "a user of sentinels with a password of their own; that of the server is not given to them" {
 	local i
+	needs_server 6.2 'users of sentinels'
 	for i in 1 2 3; do
 		ask "$(sentinel_port "$i")" ACL SETUSER locker on '>hush-hush' +sentinel +subscribe +unsubscribe '&+switch-master' >/dev/null
 		ask "$(sentinel_port "$i")" ACL SETUSER default -subscribe >/dev/null
@@ -257,5 +258,8 @@ taken() {
 	touch go
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 0 ]
-	[ "$(grep -c 'name 127.0.0.1:.* as the master' "$DLOCK_LOG")" = 2 ]
+	# Before 6.2 a replica turns to a new master a second late, and renewals that it misses look for another.
+	if server_has 6.2; then
+		[ "$(grep -c 'name 127.0.0.1:.* as the master' "$DLOCK_LOG")" = 2 ]
+	fi
 }

@@ -42,7 +42,8 @@ arrange_wrongpass() { admin CONFIG SET requirepass right >/dev/null; }
 provoke_wrongpass() { admin CONFIG SET requirepass changed && cut_all; }
 cure_wrongpass() { admin CONFIG SET requirepass right; }
 
-provoke_noperm() { admin ACL SETUSER default -eval; }
+# Neither way to run a script: the long ones go by their hash as well.
+provoke_noperm() { admin ACL SETUSER default -eval -evalsha; }
 cure_noperm() { admin ACL SETUSER default +@all; }
 
 provoke_noperm_inside() { admin ACL SETUSER default -get; }

@@ -304,8 +304,19 @@ listeners() {
 	at_owner "$1" PUBSUB SHARDNUMSUB "${channels[@]}" | grep -cx 1
 }
 
+# hears NAME N: so many of those who wait for it are told by the owner of the slot. Before Redis 7 it has no
+# channels that move with the slot: there they ask, and so many are to be in its line.
 hears() {
-	[ "$(listeners "$1")" = "$2" ]
+	if server_has 7.0; then
+		[ "$(listeners "$1")" = "$2" ]
+	else
+		[ "$(at_owner "$1" ZCARD "lock:$1#queue{lock:$1}")" = "$2" ]
+	fi
+}
+
+# within MS [N]: so many milliseconds, and where waiters ask, once a second at least, that for N (1) one after the other.
+within() {
+	if server_has 7.0; then echo "$1"; else echo $(($1 + 1100 * ${2:-1})); fi
 }
 
 holds() {
@@ -314,7 +325,7 @@ holds() {
 	wait_until 5s test -e holding
 }
 
-# waits_for TAG NAME: stands in line, and is told by the owner of the slot.
+# waits_for TAG NAME: stands in line, and is told by the owner of the slot where it can tell.
 waits_for() {
 	start "$DLOCK" -vv "${@:3}" "$2" ./visit "$1" 2>>"waiter.$1"
 	WAITER[$1]=$STARTED

@@ -70,7 +70,8 @@ node() {
 	local dir
 	dir=$(dir_of_node "$1")
 	shift
-	redis-cli -s "$dir/s" --raw "$@"
+	known_rights "$@"
+	redis-cli -s "$dir/s" --raw "${RIGHTS[@]}"
 }
 
 # Prints the pid; 1: it does not run.

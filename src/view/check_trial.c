@@ -15,6 +15,9 @@
 #include "view/check_watch.h"
 #include "view/slice.h"
 
+/* So long a signal waits for the answer to what a party has asked. */
+#define PATIENCE NS_PER_S
+
 struct trial {
 	struct visit *visit, *second;
 	struct check_facts *facts;
@@ -23,6 +26,9 @@ struct trial {
 	struct problem error; /* that a script was answered with */
 	bool is_refused;
 	bool is_lost; /* the server; visit->problem says why */
+	bool is_busy; /* a party's request is on its way */
+	int ended_by; /* the signal that ends this process when it is not; 0: none */
+	struct timer patience;
 };
 
 /* -- questions on the visit's own connection -------------------------------------------------- */
@@ -93,11 +99,10 @@ ask_check(struct trial *trial, const char *what,
 	return ask(trial, &question, take);
 }
 
-/* A signal is about to end this process: the server does it when we have gone. */
+/* This process is about to end: the server does it when we have gone. */
 static void
-leave(void *context)
+clean_up(struct trial *trial)
 {
-	struct trial *trial = context;
 	struct visit *visit = trial->visit;
 	const struct keys *keys = &trial->keys;
 	const char *const words[] = {keys->lock, keys->fence, keys->info, keys->queue,
@@ -105,6 +110,31 @@ leave(void *context)
 	if (visit->query.phase == QUERY_IDLE || visit->query.phase == QUERY_ASKED)
 		redis_query_ask(&visit->query, QUERY_CHECK, 5, sizeof words / sizeof *words, words,
 		    NS_PER_S);
+}
+
+/* What a party has asked, on a connection of its own, might be done after the cleaning: its answer
+ * comes first, unless the signal comes twice. */
+static bool
+leave(void *context, int number)
+{
+	struct trial *trial = context;
+	if (trial->is_busy && trial->ended_by == 0) {
+		trial->ended_by = number;
+		loop_set_timer(trial->visit->settings->loop, &trial->patience,
+		    instant_plus(clock_now(), PATIENCE));
+		return false;
+	}
+	clean_up(trial);
+	return true;
+}
+
+static void
+on_patience_over(void *context, struct instant now)
+{
+	struct trial *trial = context;
+	(void)now;
+	clean_up(trial);
+	visit_die(trial->visit, trial->ended_by);
 }
 
 /* -- the parties ------------------------------------------------------------------------------ */
@@ -115,8 +145,14 @@ request(struct trial *trial, struct party *party, enum store_verb verb, bool wai
 {
 	if (trial->is_lost)
 		return OUTCOME_UNKNOWN;
+	trial->is_busy = true;
 	enum outcome outcome =
 	    check_party_request(party, trial->visit->settings, verb, wait, follow);
+	trial->is_busy = false;
+	if (trial->ended_by != 0) {
+		clean_up(trial);
+		visit_die(trial->visit, trial->ended_by);
+	}
 	if (outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_UNKNOWN) {
 		trial->is_lost = true;
 		trial->visit->outcome = outcome;
@@ -311,6 +347,7 @@ check_trial_run(struct visit *visit, struct visit *second, const struct keys *ke
 	trial.second = second;
 	trial.facts = facts;
 	trial.keys = *keys;
+	trial.patience = (struct timer){.due = on_patience_over, .context = &trial};
 	if (check_party_open(&trial.one, visit->settings, &trial.keys) &&
 	    check_party_open(&trial.two, visit->settings, &trial.keys)) {
 		visit->leave = second->leave = leave;

@@ -43,6 +43,13 @@ on_failed(void *context, enum outcome outcome, const struct problem *why)
 }
 
 /* A helper that is asked for a password ends what it has started when this process has ended. */
+void
+visit_die(struct visit *visit, int number)
+{
+	redis_query_close(&visit->query);
+	signals_die_of(number);
+}
+
 static void
 on_signals(void *context, short revents)
 {
@@ -52,10 +59,8 @@ on_signals(void *context, short revents)
 	while (signals_read(visit->settings->signals, &number, &code, &sender)) {
 		if (!signals_ends_waiter(number))
 			continue;
-		if (visit->leave != NULL)
-			visit->leave(visit->leave_context);
-		redis_query_close(&visit->query);
-		signals_die_of(number);
+		if (visit->leave == NULL || visit->leave(visit->leave_context, number))
+			visit_die(visit, number);
 	}
 }
 

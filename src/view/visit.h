@@ -17,8 +17,9 @@ struct visit {
 	bool is_over; /* what was begun last */
 	bool (*take)(void *context, const struct reply *reply);
 	void *context;
-	/* Called, if set, when a signal is about to end this process: must not wait. */
-	void (*leave)(void *context);
+	/* Called, if set, when that signal is about to end this process: must not wait. False: not
+	 * yet, it calls visit_die when it can be. */
+	bool (*leave)(void *context, int number);
 	void *leave_context;
 	/* When something has failed. */
 	enum outcome outcome;
@@ -80,6 +81,10 @@ visit_explain(const struct visit *visit, const char *action);
 
 void
 visit_end(struct visit *visit);
+
+/* Ends this process as the signal does by default. */
+_Noreturn void
+visit_die(struct visit *visit, int number);
 
 /* Writes to stdout, with signals as dlock was started with: after visit_end. 0, or 71 when that
  * cannot be done, which is said; or the process dies of PIPE, or of what comes while a pipe is

@@ -188,6 +188,41 @@ setup() {
 	done
 }
 
+@test "--check: what it has asked is answered before a signal ends it; a second signal, or a second, ends it at once" {
+	local verb end
+	for verb in ACQUIRE RELEASE; do
+		begin_check_that_waits "$verb"
+		kill -TERM "$OUTER"
+		sleep 0.2
+		alive "$OUTER"
+		proxy pass
+		exit_status_of "$OUTER"
+		[ "$STATUS" -eq 143 ]
+		wait_until 2s no_keys
+	done
+	for end in twice late; do
+		begin_check_that_waits ACQUIRE
+		start_clock
+		kill -TERM "$OUTER"
+		[ "$end" = late ] || kill -INT "$OUTER"
+		exit_status_of "$OUTER"
+		case $end in
+		twice) assert_between 0 700 "$(clock_ms)" 'ms after the second signal' ;;
+		late) assert_between 900 2500 "$(clock_ms)" 'ms after the only one' ;;
+		esac
+		[ "$STATUS" -gt 128 ]
+	done
+}
+
+# begin_check_that_waits VERB: for the answer to that request of one of its parties, which is held back.
+begin_check_that_waits() {
+	start_proxy
+	: >"$PROXY_LOG"
+	proxy on "$1" here keep
+	start_dlock --check >/dev/null
+	wait_until 10s grep -q '!keep' "$PROXY_LOG"
+}
+
 scripts_passed() {
 	[ "$(grep -cE ' (EVAL|ACQUIRE|RENEW|[?])' "$PROXY_LOG")" -ge "$1" ]
 }

@@ -237,6 +237,22 @@ line_is() {
 	assert_output --partial '1 of the 2 sentinels in the URL do not answer, or name another master'
 }
 
+# fail_over FROM: sentinels give a failover up whose replica is late, on a busy machine: then once more.
+fail_over() {
+	local try
+	for try in 1 2; do
+		wait_until 10s begins_failover
+		start_clock
+		! poll_for 10000 another_master "$1" || return 0
+		echo "# failover $try from $1 was given up"
+	done
+	return 1
+}
+
+begins_failover() {
+	[ "$(ask "$(sentinel_port 1)" SENTINEL FAILOVER main)" = OK ]
+}
+
 taken() {
 	dlock -n -t 6s probe true 2>>probes
 }
@@ -246,9 +262,7 @@ taken() {
 	old=$(master_port)
 	start_dlock -vv -t 12s job sh -c 'until [ -e go ]; do sleep 0.05; done'
 	wait_until 3s running "$OUTER"
-	[ "$(ask "$(sentinel_port 1)" SENTINEL FAILOVER main)" = OK ]
-	start_clock
-	wait_until 10s another_master "$old"
+	fail_over "$old"
 	wait_until 8s taken
 	# The old master is one still, by its own word. It takes Sentinel more than eight seconds to end that.
 	if [ "$(clock_ms)" -lt 7000 ]; then

@@ -20,8 +20,8 @@ setup() {
 
 # make_walker [RULE...]: the scripts walk through what a cluster needs, too, which is a list of its own.
 make_walker() {
-	local shards=()
-	! server_has 7.0 || shards=(+spublish '+pubsub|shardnumsub')
+	local shards=('+pubsub|shardnumsub')
+	! server_has 7.0 || shards+=(+spublish)
 	make_user "${shards[@]}" "$@"
 }
 

@@ -13,9 +13,6 @@
 
 #include "base/compat/boottime.h"
 
-/* Signals, channel, exec pipe, connection, name look-up, password, questions, steps of the clock:
- * half of this is in use at the most. */
-#define LOOP_MAX_WATCHES 16
 /* Before another try, when the kernel had no memory for poll. */
 #define MEMORY_PAUSE_NS (10 * NS_PER_MS)
 
@@ -106,9 +103,11 @@ run_timers(struct loop *loop, struct instant now)
 {
 	/* From the start again after each one: a callback may have changed the list. */
 	struct timer *timer = loop->timers;
+	loop->turn++;
 	while (timer != NULL) {
-		if (instant_reached(timer->at, now)) {
+		if (instant_reached(timer->at, now) && timer->turn != loop->turn) {
 			loop_stop_timer(loop, timer);
+			timer->turn = loop->turn;
 			timer->due(timer->context, now);
 			timer = loop->timers;
 		} else {

@@ -14,6 +14,13 @@
 
 #include "base/clock.h"
 
+/* Signals, channel, exec pipe, password, questions, steps of the clock, and of each server a
+ * connection or a name look-up: of what is not a server's less than half of LOOP_OTHERS is in use.
+ */
+#define LOOP_OTHERS 16
+#define LOOP_SERVERS 32
+#define LOOP_MAX_WATCHES (LOOP_SERVERS + LOOP_OTHERS)
+
 struct watch {
 	int fd;
 	short events; /* POLLIN, POLLOUT; 0: only errors */
@@ -30,6 +37,7 @@ struct timer {
 	void *context;
 	struct timer *next; /* the loop's */
 	bool linked;        /* the loop's */
+	unsigned int turn;  /* the loop's: the last in which it was due */
 };
 
 struct loop {
@@ -38,6 +46,7 @@ struct loop {
 	void (*first)(void *context, struct instant now);
 	void *first_context;
 	int timer_fd;
+	unsigned int turn;
 	struct instant timer_armed_for;
 	struct watch *watches;
 	struct timer *timers;
@@ -63,8 +72,9 @@ loop_set_timer(struct loop *loop, struct timer *timer, struct instant at);
 void
 loop_stop_timer(struct loop *loop, struct timer *timer);
 
-/* Sleeps until something is due and handles it, once: first hook, timers, descriptors. 0, or -1
- * and errno when poll itself fails, and not for want of memory. */
+/* Sleeps until something is due and handles it, once: first hook, timers, descriptors. A timer that
+ * its own callback sets to a time that is over keeps no other, and no descriptor, from its turn. 0,
+ * or -1 and errno when poll itself fails, and not for want of memory. */
 int
 loop_run_once(struct loop *loop);
 

@@ -108,7 +108,9 @@ decide_gathering(struct quorum *quorum, struct instant now)
 		return;
 	}
 	/* All together, where the others are not far behind. */
-	if (up >= quorum->majority && quorum->due.ns == INSTANT_NEVER.ns)
+	if (up < quorum->majority)
+		quorum->due = INSTANT_NEVER; /* it may have been more */
+	else if (quorum->due.ns == INSTANT_NEVER.ns)
 		quorum->due = instant_plus(now, settle_ns(quorum, now));
 	if (up < quorum->majority || (coming > 0 && !instant_reached(quorum->due, now)))
 		return;

@@ -9,6 +9,9 @@
 
 #include "store/redlock_parts.h"
 
+_Static_assert(QUORUM_MOST <= LOOP_SERVERS, "the loop has room for all nodes");
+_Static_assert(QUORUM_MOST < STORE_MAX_HELPERS, "and for their look-ups, and one for the password");
+
 /* -- requests ---------------------------------------------------------------------------------- */
 
 /* The connection may have died without a sign. */
@@ -73,8 +76,8 @@ set_timer(struct redlock *redlock)
 		loop_set_timer(redlock->loop, &redlock->timer, due);
 }
 
-static void
-pump(struct redlock *redlock)
+void
+redlock_pump(struct redlock *redlock)
 {
 	for (int i = 0; i < redlock->settings->count; i++)
 		redlock_node_pump(&redlock->nodes[i]);
@@ -83,11 +86,11 @@ pump(struct redlock *redlock)
 void
 redlock_go_on(struct redlock *redlock)
 {
-	pump(redlock);
+	redlock_pump(redlock);
 	if (redlock->pending && !redlock->starting && redlock->again_at.ns == INSTANT_NEVER.ns &&
 	    redlock->quorum.result != QUORUM_PENDING) {
 		redlock_conclude(redlock);
-		pump(redlock); /* a new attempt */
+		redlock_pump(redlock); /* a new attempt */
 	}
 	set_timer(redlock);
 }

@@ -200,6 +200,21 @@ naively() {
 	strictly_increasing fences
 }
 
+@test "15 nodes, as many as there may be, seven of them frozen" {
+	start_quorum 15
+	fresh_quorum
+	run dlock -t 3s job sh -c '"$0" --held && sleep 2 && echo $DLOCK_FENCE' "$DLOCK"
+	assert_success
+	assert_output --regexp '^[0-9]+$'
+	for k in 1 3 5 7 9 11 13; do freeze_node $k; done
+	run dlock -t 3s job sh -c '"$0" --held && sleep 2 && echo $DLOCK_FENCE' "$DLOCK"
+	assert_success
+	freeze_node 15
+	run dlock --connect-timeout 300ms job touch ran
+	assert_failure 69
+	[ ! -e ran ]
+}
+
 is_replica() {
 	node "$1" INFO replication | grep -q master_link_status:up
 }

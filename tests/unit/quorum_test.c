@@ -176,6 +176,23 @@ test_failure(void)
 	CHECK_INT(quorum.result, QUORUM_TOO_FEW);
 	CHECK_INT(send_all(ASK_TAKE), 0);
 
+	tap_case("a majority that falls apart while the rest is waited for is no reason to tick");
+	set_up(3);
+	for (int i = 0; i < 3; i++)
+		quorum_set_link(&quorum, i, NODE_COMING, now);
+	quorum_begin_acquire(&quorum, now);
+	pass(MS);
+	quorum_set_link(&quorum, 0, NODE_UP, now);
+	quorum_set_link(&quorum, 1, NODE_UP, now);
+	CHECK(quorum.due.ns != INSTANT_NEVER.ns);
+	quorum_set_link(&quorum, 1, NODE_DOWN, now);
+	CHECK_INT(quorum.step, QUORUM_GATHERING);
+	pass(LIMIT);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.due.ns, INSTANT_NEVER.ns);
+	quorum_set_link(&quorum, 2, NODE_UP, now);
+	CHECK_INT(quorum.step, QUORUM_TAKING);
+
 	tap_case("a node in quarantine is not asked, and is no vote");
 	set_up(3);
 	quorum.nodes[1].votes = false;

@@ -235,7 +235,7 @@ have_run_scripts() {
 	wait "$OUTER" || status=$?
 	assert_equal "$status" 79
 	assert_regex "$(<"$DLOCK_LOG")" "lost 'job': the key is gone"
-	assert_equal "$(node 1 GET lock:job)$(node 2 GET lock:job)" ''
+	assert_equal "$(values_on_nodes job)" '' # nor is it left where it was not forgotten
 }
 
 @test "two nodes frozen while it is held: COMMAND is dead before the lease is over" {
@@ -354,7 +354,7 @@ login_urls() {
 @test "--at-least, --max-hold, --held, --reentrant and --report work as with one server" {
 	run dlock --at-least 1s job true
 	assert_success
-	assert_equal "$(values_on_nodes job | grep -c '^dlock!done:')" 3
+	assert_between 2 3 "$(values_on_nodes job | grep -c '^dlock!done:')" # the third may have been late
 	run dlock -n job true
 	assert_failure 75
 	assert_output --partial 'finished, held until'

@@ -37,12 +37,10 @@ lock_on_look_answer(struct lock *lock, const struct store_answer *answer)
 			lock->loss = LOSS_BROKEN;
 	}
 	lock->explained = true;
-	if (!lock->release_waits)
-		lock_change(lock, LOCK_LOST, now);
-	else if (lock->loss == LOSS_BROKEN)
+	if (lock->release_waits)
 		lock_release(lock, now, 0);
 	else
-		lock_end_release(lock, RELEASE_CONFIRMED, now);
+		lock_change(lock, LOCK_LOST, now);
 }
 
 static void
@@ -63,6 +61,7 @@ lock_on_renew_answer(struct lock *lock, const struct store_answer *answer)
 	struct instant now = answer->received_at;
 
 	if (answer->outcome == OUTCOME_LOST) {
+		lock->partly = answer->partly;
 		lose(lock, answer->gone ? LOSS_GONE : LOSS_ANOTHER, now);
 		return;
 	}

@@ -197,8 +197,10 @@ lock_tick(struct lock *lock, struct instant now)
 		lock_tick_leaving(lock, now);
 		break;
 	case LOCK_LOST:
-		if (lock->release_waits)
-			lock_end_release(lock, RELEASE_CONFIRMED, now);
+		if (lock->release_waits) {
+			lock->explained = true; /* as far as it can be */
+			lock_release(lock, now, 0);
+		}
 		break;
 	case LOCK_IDLE:
 	case LOCK_RELEASED:

@@ -121,6 +121,7 @@ struct lock {
 	enum outcome failure;     /* FAILED: HELD is the conflict */
 	struct problem problem;   /* of the last failure */
 
+	bool partly;                  /* LOST: something is left that must be released */
 	bool release_waits;           /* for the explanation of a loss */
 	struct instant release_until; /* RELEASING, LEAVING: when it is given up */
 	int64_t rest_ns;

@@ -8,16 +8,19 @@ lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 {
 	const struct lease_terms *terms = &lock->settings.terms;
 	bool given_away = lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER;
-	if (lock->state == LOCK_LOST && given_away) {
-		/* Not ours: there is nothing to give back. Who has it will be known in a moment. */
-		lock->release_waits = !lock->explained;
+	if (lock->state == LOCK_LOST && given_away && !lock->explained) {
+		/* Who has it will be known in a moment. */
+		lock->release_waits = true;
 		lock->due = instant_earlier(instant_plus(now, lease_renew_limit(terms)),
 		    instant_plus(now, LOCK_RELEASE_LIMIT));
-		if (!lock->release_waits)
-			lock_end_release(lock, RELEASE_CONFIRMED, now);
 		return;
 	}
-	lock->rest_ns = rest_ns;
+	if (lock->state == LOCK_LOST && given_away && !lock->partly) {
+		/* Not ours: there is nothing to give back. */
+		lock_end_release(lock, RELEASE_CONFIRMED, now);
+		return;
+	}
+	lock->rest_ns = given_away ? 0 : rest_ns;
 	lock_end_trouble(lock);
 	lock->release_until = instant_earlier(instant_plus(now, LOCK_RELEASE_LIMIT),
 	    instant_plus(lock->t0, terms->ttl_ns));

@@ -101,6 +101,7 @@ struct store_answer {
 	char fence[24];             /* acquire, OK: decimal */
 	const char *token; /* acquire, OK: which one it is held by, NULL: the caller's; borrowed */
 	bool gone;         /* LOST: nobody has the key; else another has */
+	bool partly;       /* LOST: some of it is still ours, and is to be released */
 	bool for_good;     /* REFUSED: another try would be refused as well */
 	int slot;          /* acquire, OK: which of the slots */
 	struct holder holder;   /* HELD */

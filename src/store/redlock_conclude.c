@@ -128,7 +128,10 @@ conclude_acquire(struct redlock *redlock)
 		conclude_taken(redlock);
 		break;
 	case QUORUM_LOST:
-		/* It was to be confirmed, and is gone: what comes now is another acquisition. */
+		/* It was to be confirmed, and is gone: what comes now is another acquisition, to
+		 * which what a few nodes still have of this one is no obstacle. */
+		quorum_begin_release(&redlock->quorum, 0, clock_now());
+		redlock_pump(redlock);
 		redlock_begin_attempt(redlock);
 		break;
 	case QUORUM_TOO_FEW:
@@ -148,9 +151,11 @@ conclude_lost(struct redlock *redlock)
 {
 	struct store_answer answer = {.outcome = OUTCOME_LOST, .gone = true};
 	for (int i = 0; i < redlock->settings->count; i++) {
-		if (redlock->quorum.nodes[i].vote == VOTE_NO &&
-		    redlock->nodes[i].word == WORD_ANOTHERS)
+		const struct quorum_node *vote = &redlock->quorum.nodes[i];
+		if (vote->vote == VOTE_NO && redlock->nodes[i].word == WORD_ANOTHERS)
 			answer.gone = false;
+		if (vote->vote != VOTE_NO && vote->may_have && !vote->given)
+			answer.partly = true;
 	}
 	report(redlock, &answer);
 }

@@ -87,6 +87,10 @@ struct redlock {
 
 /* -- redlock.c --------------------------------------------------------------------------------- */
 
+/* Sends each node what is wanted of it. */
+void
+redlock_pump(struct redlock *redlock);
+
 /* Something has happened to a node: sends what is wanted, and answers if that can be done. */
 void
 redlock_go_on(struct redlock *redlock);

@@ -213,6 +213,17 @@ bench_answer_lost(struct bench *bench, bool gone)
 }
 
 void
+bench_answer_lost_partly(struct bench *bench, bool gone)
+{
+	struct store_answer answer;
+	memset(&answer, 0, sizeof answer);
+	answer.outcome = OUTCOME_LOST;
+	answer.gone = gone;
+	answer.partly = true;
+	give(bench, &answer, bench->store.started_at);
+}
+
+void
 bench_wake(struct bench *bench, enum wake wake, int64_t left_ns)
 {
 	bench->store.store.events->woken(bench->store.store.context, wake, left_ns, bench->now);

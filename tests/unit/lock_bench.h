@@ -80,6 +80,8 @@ bench_answer_held(struct bench *bench, int64_t left_ns);
 void
 bench_answer_lost(struct bench *bench, bool gone);
 void
+bench_answer_lost_partly(struct bench *bench, bool gone);
+void
 bench_answer_sent_at(struct bench *bench, enum outcome outcome, struct instant sent_at);
 
 /* HELD, by one whose key expires in left_ns, with our place in line, or whatever the store said of

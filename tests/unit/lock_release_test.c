@@ -123,6 +123,46 @@ test_found_lost(void)
 	}
 }
 
+/* Several servers, of which too few still have it. */
+static void
+test_partly_lost(void)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		tap_case("%s, but not everywhere: what is left is given back, and not kept",
+		    gone ? "gone" : "another's");
+		bench_hold(&bench, 30 * S);
+		CHECK(bench_pass_until_asked(&bench, 30 * S));
+		bench_answer_lost_partly(&bench, gone);
+		CHECK(!bench_is_asked(&bench, STORE_RELEASE)); /* its command lives */
+		if (!gone)
+			bench_answer_held(&bench, 20 * S);
+		lock_release(&bench.lock, bench.now, 27 * S);
+		CHECK(bench_is_asked(&bench, STORE_RELEASE));
+		CHECK_INT(bench.store.request.rest_ns, 0);
+		bench_answer_lost(&bench, true);
+		check_released(RELEASE_FOUND_LOST);
+		CHECK_INT(bench.lock.loss, gone ? LOSS_GONE : LOSS_ANOTHER);
+	}
+
+	for (int told = 0; told < 2; told++) {
+		tap_case("the same, after it was asked who has it, %s",
+		    told ? "and told" : "in vain");
+		bench_hold(&bench, 30 * S);
+		CHECK(bench_pass_until_asked(&bench, 30 * S));
+		bench_answer_lost_partly(&bench, false);
+		CHECK(bench_is_asked(&bench, STORE_LOOK));
+		lock_release(&bench.lock, bench.now, 0);
+		CHECK(bench_is_asked(&bench, STORE_LOOK));
+		if (told)
+			bench_answer_held(&bench, 20 * S);
+		else
+			CHECK(bench_pass_until_asked(&bench, 5 * S));
+		CHECK(bench_is_asked(&bench, STORE_RELEASE));
+		bench_answer(&bench, OUTCOME_OK);
+		check_released(RELEASE_CONFIRMED);
+	}
+}
+
 static void
 test_unconfirmed(void)
 {
@@ -332,6 +372,7 @@ main(void)
 {
 	test_confirmed();
 	test_found_lost();
+	test_partly_lost();
 	test_unconfirmed();
 	test_after_loss();
 	test_broken();

@@ -352,13 +352,13 @@ login_urls() {
 }
 
 @test "--at-least, --max-hold, --held, --reentrant and --report work as with one server" {
-	run dlock --at-least 1s job true
+	run dlock --at-least 60s done true
 	assert_success
-	assert_between 2 3 "$(values_on_nodes job | grep -c '^dlock!done:')" # the third may have been late
-	run dlock -n job true
+	assert_between 2 3 "$(values_on_nodes done | grep -c '^dlock!done:')" # the third may have been late
+	run dlock -n done true
 	assert_failure 75
 	assert_output --partial 'finished, held until'
-	run dlock -w 5s --max-hold 200ms job sleep 10
+	run dlock --max-hold 200ms job sleep 10
 	assert_failure 124
 	run dlock --report report job sh -c '"$0" --held && "$0" --reentrant job echo inner $DLOCK_FENCE' "$DLOCK"
 	assert_success

@@ -5,6 +5,7 @@
 #   make demo         see it work: needs nothing but Debian, make and git
 #   make bench        how fast it is, beside what is used in its place
 #   make check        everything a change must pass (minutes); check-long, fuzz: the hours
+#   make torture      dlocks and real servers, killed, stopped, cut off, at random: docs/verification.md
 #   make deps         install, with apt-get, what the targets here need
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
 #                     put before all of them. uninstall takes it back
@@ -130,7 +131,7 @@ fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(so
 fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized check-acl \
-	check-fuzz check-long fuzz lint format \
+	check-fuzz check-long torture fuzz lint format \
 	sanitize matrix matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -292,6 +293,13 @@ check-long:
 	@scripts/deps ensure build check deb
 	@$(make_built)
 	@tests/run long
+
+# A quarter of an hour. SEED=N: that run's faults again; ROUNDS="single redlock-3", TORTURE_SECONDS=10 (each): less.
+torture:
+	@scripts/deps ensure build check
+	@$(make_built)
+	@tests/torture/torture $(if $(SEED),--seed $(SEED)) $(if $(TORTURE_SECONDS),--seconds $(TORTURE_SECONDS)) \
+		--least $(if $(ROUNDS)$(TORTURE_SECONDS),1,10000) $(ROUNDS)
 
 # The flags that clang-tidy needs to read the sources.
 print-flags:

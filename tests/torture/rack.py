@@ -1,0 +1,206 @@
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+"""One round: the servers, the agents, one fault after the other; then all is made well again, and what is left is looked
+at before checker.py has its say."""
+
+import heapq
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import checker
+import records
+from faults import KINDS
+from machines import Tree, call, children, is_living, now_ns, read_proc
+from servers import ask
+
+LOCKS = 30
+CONTENDERS = 16  # on each machine
+SLOTS = 3
+NUL = b"\0"
+
+EVERLASTING = """
+    local out = {}
+    for _, key in ipairs(redis.call('KEYS', 'lock:*')) do
+        if redis.call('PTTL', key) == -1 then out[#out + 1] = key end
+    end
+    return out"""
+
+
+class Rack:
+    def __init__(self, plan, directory, seed, machines, store, args, tools):
+        self.plan, self.dir, self.random = plan, directory, random.Random(seed)
+        self.machines, self.store, self.args, self.tools = machines, store, args, tools
+        self.ttl = plan.ttl_ms / 1000
+        self.faults, self.counts = [], {}
+        self.hit, self.paused, self.parted = set(), set(), False
+        self.undo, self.order = [], itertools.count()
+        self.keys, self.descriptors = [], {}
+        self.survivors, self.violations, self.figures = [], [], {}
+        self.burners = []
+        kinds = ["exclusive"] * (LOCKS - 8) + ["shared"] * 4 + ["slots"] * 4
+        self.locks = kinds if plan.shared else ["exclusive"] * LOCKS
+        os.makedirs(directory + "/log")
+        os.chmod(directory, 0o755)
+        self.engine = plan.engine(directory, plan.ttl_ms)
+
+    # what faults.py asks for
+
+    def note(self, kind, run=-1, machine=-1, until=0):
+        fault = checker.Fault(now_ns(), kind, run, machine, until)
+        self.faults.append(fault)
+        return fault
+
+    def later(self, seconds, what):
+        heapq.heappush(self.undo, (time.monotonic() + seconds, next(self.order), what))
+
+    def some_key(self):
+        return f"lock:job{self.random.randrange(LOCKS)}"
+
+    def part(self, one, other, on):
+        for source, target in ((one, other), (other, one)):
+            call("iptables", "-w", "-A" if on else "-D", "INPUT", "-s", source, "-d", target, "-j", "DROP")
+
+    # the round
+
+    def agent_plan(self, machine):
+        plan = self.plan
+        dlock = os.environ.get("DLOCK") or os.path.join(os.path.dirname(self.tools), "..", "dlock")
+        if plan.hooks:
+            dlock = os.path.join(os.path.dirname(self.tools), "test", "dlock")
+        if plan.wrapper:
+            dlock = os.path.join(os.path.dirname(os.path.abspath(__file__)), plan.wrapper)
+        return {
+            "seed": self.random.randrange(2**32), "machine": machine.number, "first_run": machine.number * 1_000_000,
+            "dir": self.dir, "dlock": os.path.abspath(dlock), "witness": self.tools + "/torture_witness",
+            "store": self.store.dir, "ttl_ms": plan.ttl_ms, "options": self.engine.options + plan.options, "locks": self.locks,
+            "slots": SLOTS, "watch": plan.watch, "contenders": CONTENDERS, "patience_s": 60,
+        }
+
+    def start(self):
+        records.create(self.dir + "/records", 200_000)
+        self.store.begin(self.plan.guarded)
+        about = {"promises": self.plan.promises, "slots": {n: SLOTS for n, kind in enumerate(self.locks) if kind == "slots"}}
+        with open(self.dir + "/round.json", "w", encoding="utf-8") as file:
+            json.dump(about, file)
+        os.environ.update(DLOCK_CONFIG="/dev/null", DLOCK_TEST_HOOKS=self.plan.hooks)
+        for machine in self.machines:
+            path = f"{self.dir}/plan.{machine.number}"
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(self.agent_plan(machine), file)
+            machine.start([os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.py"), path])
+        for _ in range(self.plan.burners * (os.cpu_count() or 2)):
+            self.burners.append(subprocess.Popen(["sh", "-c", "while :; do :; done"], stdin=subprocess.DEVNULL))
+
+    def torment(self, seconds):
+        kinds, weights = list(self.plan.faults), list(self.plan.faults.values())
+        now = time.monotonic()
+        end, turn, look = now + seconds, now, now
+        while now < end:
+            while self.undo and self.undo[0][0] <= now:
+                heapq.heappop(self.undo)[2]()
+            if now >= turn:
+                kind = self.random.choices(kinds, weights)[0]
+                if KINDS[kind](self):
+                    self.counts[kind] = self.counts.get(kind, 0) + 1
+                    turn = max(turn + 1 / self.args.rate, now - 1)
+                else:
+                    turn = now + 0.002
+            if now >= look:
+                self.look()
+                look = now + 1
+            after = time.monotonic()
+            time.sleep(max(0, min(turn, self.undo[0][0] if self.undo else turn) - after))
+            now = time.monotonic()
+
+    def look(self):
+        """At what must hold at every instant."""
+        for machine in self.machines:
+            for tree in map(Tree, children(machine.agent.pid)[:4]):
+                for who in ("outer", "runner"):
+                    pid = getattr(tree, who)
+                    try:
+                        count = len(os.listdir(f"/proc/{pid}/fd")) if pid else 0
+                    except OSError:
+                        continue
+                    self.descriptors[who] = max(self.descriptors.get(who, 0), count)
+        self.look_for_keys(0.2)
+
+    def look_for_keys(self, timeout):
+        for server in self.engine.servers:
+            if server.runs() and not server.stopped:
+                answer = server.ask("EVAL", EVERLASTING, 0, timeout=timeout)
+                if isinstance(answer, list):
+                    self.keys += [f"{key} has no expiry, on {server.ip}" for key in answer]
+
+    def make_well(self):
+        for burner in self.burners:
+            burner.kill()
+            burner.wait()
+        while self.undo:
+            heapq.heappop(self.undo)[2]()
+        call("iptables", "-w", "-F")
+        for machine in self.machines:
+            machine.freezer.set(False)
+            machine.heal()
+        self.engine.heal()
+        with open(self.dir + "/stop", "w", encoding="ascii"):
+            pass
+        for machine in self.machines:
+            machine.agent.wait()
+        end = time.monotonic() + 60
+        while not self.engine.is_whole() and time.monotonic() < end:
+            self.engine.heal()
+            time.sleep(0.3)
+
+    def look_after(self):
+        """What is left when nobody wants anything any more, and whether the locks can be had."""
+        for name in os.listdir("/proc"):
+            if name.isdigit() and read_proc(name, "comm") in (b"dlock\n", b"dlock-run\n", b"torture_witness\n") and is_living(name):
+                self.survivors.append(f"{name} {read_proc(name, 'cmdline').replace(NUL, b' ').decode(errors='replace')}")
+                os.kill(int(name), signal.SIGKILL)  # the next round has its own
+        dlock = self.agent_plan(self.machines[0])["dlock"]
+        lives = [
+            subprocess.Popen([dlock, "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"], stdin=subprocess.DEVNULL,
+                             stderr=open(f"{self.dir}/last.{lock}", "w", encoding="utf-8"))
+            for lock in range(LOCKS)
+        ] if not self.plan.wrapper else []
+        for lock, life in enumerate(lives):
+            if life.wait() != 0:
+                self.keys.append(f"lock:job{lock} cannot be had when all is well again: status {life.returncode}")
+        for server in self.engine.masters():
+            left = server.ask("KEYS", "lock:job*", timeout=3)
+            self.keys += [f"{key} is left, on {server.ip}" for key in left or [] if "#" not in key]
+        self.look_for_keys(3)
+
+    def write_down(self):
+        def put(name, rows):
+            with open(f"{self.dir}/{name}", "w", encoding="utf-8") as file:
+                file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+
+        put("faults", [(f.at, f.kind, f.run, f.machine, f.until) for f in self.faults])
+        put("keys", [(key,) for key in self.keys])
+        put("survivors", [(text,) for text in self.survivors])
+        put("descriptors", self.descriptors.items())
+        with open(self.dir + "/accepted", "w", encoding="ascii") as file:
+            file.write(self.store.accepted())
+
+
+def run_round(rack):
+    rack.start()
+    try:
+        rack.torment(rack.args.seconds)
+        rack.make_well()
+        rack.look_after()
+    finally:
+        rack.write_down()
+        rack.engine.end()
+    logs = records.read(rack.dir)
+    rack.violations = checker.check(logs)
+    rack.figures = checker.figures(logs)
+    if rack.figures["commands"] < 20:
+        rack.violations.append(f"{rack.figures['commands']} commands ran: a round in which nothing goes on proves nothing")

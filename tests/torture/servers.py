@@ -1,0 +1,293 @@
+# Copyright (c) 2026 the dlock authors
+# SPDX-License-Identifier: MIT
+"""Real servers for the rack: one Redis, a Sentinel set, a Cluster, independent nodes; and the PostgreSQL that is
+written to. Each has an address of its own at the bridge, and connects from it, so that rules can part them."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "walk"))
+from wire import ErrorReply, parse  # noqa: E402
+
+from machines import SERVER_IP, call  # noqa: E402
+
+PORT = 6379
+SENTINEL_PORT = 26379
+
+
+def ask(ip, *words, port=PORT, timeout=1.0):
+    """The answer; None: there was none in time."""
+    try:
+        with socket.create_connection((ip, port), timeout) as link:
+            link.settimeout(timeout)
+            parts = [b"*%d\r\n" % len(words)]
+            for word in words:
+                word = str(word).encode()
+                parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
+            link.sendall(b"".join(parts))
+            data = b""
+            while True:
+                try:
+                    return parse(data, 0)[0]
+                except IndexError:
+                    more = link.recv(65536)
+                    if not more:
+                        return None
+                    data += more
+    except OSError:
+        return None
+
+
+def wait_for(what, seconds, question):
+    end = time.monotonic() + seconds
+    while not question():
+        if time.monotonic() > end:
+            raise RuntimeError(f"waited {seconds} s in vain: {what}")
+        time.sleep(0.05)
+
+
+class Redis:
+    """A redis-server, or a sentinel, that can be killed, stopped and started again."""
+
+    def __init__(self, directory, number, *options, sentinel=None):
+        self.ip = SERVER_IP % number
+        self.number = number
+        self.port = SENTINEL_PORT if sentinel else PORT
+        self.dir = os.path.join(directory, ("sentinel" if sentinel else "node") + str(number))
+        self.options = options
+        self.sentinel = sentinel
+        self.process = None
+        self.stopped = False
+        os.makedirs(self.dir)
+        self.clock = self.dir + ".clock"
+        self.set_clock(0)
+        if sentinel:
+            with open(self.dir + "/conf", "w", encoding="ascii") as file:
+                file.write(f"port {self.port}\nbind {self.ip}\nbind-source-addr {self.ip}\ndir {self.dir}\n" + sentinel)
+        self.start()
+
+    def set_clock(self, shift_ms):
+        """The file is written in place: the server has it open."""
+        with open(self.clock, "r+" if os.path.exists(self.clock) else "w", encoding="ascii") as file:
+            file.write(f"shift {shift_ms:<20d}\n")
+
+    def start(self):
+        words = [self.dir + "/conf", "--sentinel"] if self.sentinel else [
+            "--port", str(self.port), "--bind", self.ip, "--bind-source-addr", self.ip, "--dir", self.dir,
+            "--save", "", "--daemonize", "no", "--protected-mode", "no", *self.options]
+        environment = {**os.environ, "SERVER_CLOCK": self.clock}
+        if not self.sentinel:
+            environment["LD_PRELOAD"] = os.environ["TORTURE_CLOCK"]
+        self.stopped = False
+        with open(self.dir + ".log", "a", encoding="ascii") as log:
+            self.process = subprocess.Popen(["redis-server", *words], cwd=self.dir, env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def runs(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        if self.runs():
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self):
+        self.stopped = True
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.stopped = False
+        if self.runs():
+            self.process.send_signal(signal.SIGCONT)
+
+    def forget(self):
+        """What it had on disk is gone; only while it does not run."""
+        for name in os.listdir(self.dir):
+            if name != "conf" and not name.startswith("nodes"):
+                path = os.path.join(self.dir, name)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+    def heal(self):
+        if self.runs():
+            self.resume()
+        else:
+            self.start()
+
+    def ask(self, *words, timeout=1.0):
+        return ask(self.ip, *words, port=self.port, timeout=timeout)
+
+    def answers(self):
+        return self.ask("PING") == "PONG"
+
+
+# To the disk before the answer: what was confirmed is there after a crash of the process.
+KEEPING = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+class Single:
+    def __init__(self, directory, _ttl_ms):
+        self.servers = [Redis(directory, 1, *KEEPING)]
+        wait_for("redis", 10, self.is_whole)
+        self.options = ["-S", f"redis://{SERVER_IP % 1}"]
+
+    def is_whole(self):
+        return all(server.answers() for server in self.servers)
+
+    def masters(self):
+        return self.servers
+
+    def all(self):
+        return self.servers
+
+    def heal(self):
+        for server in self.all():
+            server.set_clock(0)
+            server.heal()
+
+    def end(self):
+        for server in self.all():
+            server.kill()
+
+
+class Quorum(Single):
+    def __init__(self, directory, ttl_ms, count, quarantine=False):
+        self.servers = [Redis(directory, number, *KEEPING) for number in range(1, count + 1)]
+        wait_for("the nodes", 10, self.is_whole)
+        self.options = []
+        for server in self.servers:
+            self.options += ["-S", f"redis://{server.ip}"]
+        self.options += ["--quarantine", f"{ttl_ms}ms" if quarantine else "0"]
+
+
+class Sentinel(Single):
+    def __init__(self, directory, _ttl_ms):
+        replica = ("--replicaof", SERVER_IP % 1, str(PORT))
+        common = (*KEEPING, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--repl-timeout", "5")
+        self.servers = [Redis(directory, number, *common, *(replica if number > 1 else ())) for number in (1, 2, 3)]
+        wait_for("replicas", 20, lambda: self.replicas_of(SERVER_IP % 1) == 2)
+        self.sentinels = [
+            Redis(directory, number, sentinel=f"sentinel monitor main {SERVER_IP % 1} {PORT} 2\n"
+                  "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n")
+            for number in (1, 2, 3)
+        ]
+        wait_for("sentinels", 20, self.is_whole)
+        places = ",".join(f"{sentinel.ip}:{SENTINEL_PORT}" for sentinel in self.sentinels)
+        self.options = ["-S", f"redis+sentinel://{places}/main"]
+
+    def replicas_of(self, ip):
+        return str(ask(ip, "INFO", "replication")).count("state=online")
+
+    def master(self, sentinel=0):
+        place = self.sentinels[sentinel].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")
+        return place[0] if isinstance(place, list) else None
+
+    def masters(self):
+        return [server for server in self.servers if server.ip == self.master()]
+
+    def is_whole(self):
+        ips = {self.master(number) for number in range(3)}
+        if len(ips) != 1 or None in ips or self.replicas_of(ips.pop()) != 2:
+            return False
+        for sentinel in self.sentinels:
+            state = sentinel.ask("SENTINEL", "MASTER", "main")
+            if not isinstance(state, list):
+                return False
+            about = dict(zip(state[::2], state[1::2]))
+            replicas = sentinel.ask("SENTINEL", "REPLICAS", "main")
+            well = isinstance(replicas, list) and [dict(zip(r[::2], r[1::2]))["flags"] for r in replicas] == ["slave"] * 2
+            if not well or about["flags"] != "master" or about["num-other-sentinels"] != "2":
+                return False
+        return True
+
+    def all(self):
+        return self.servers + self.sentinels
+
+
+class Cluster(Single):
+    """Three masters and a replica of each."""
+
+    def __init__(self, directory, _ttl_ms):
+        options = (*KEEPING, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                   "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0")
+        self.servers = [Redis(directory, number, *options) for number in range(1, 7)]
+        wait_for("the nodes", 10, lambda: all(server.answers() for server in self.servers))
+        places = [f"{server.ip}:{PORT}" for server in self.servers]
+        call("redis-cli", "--cluster", "create", *places, "--cluster-replicas", "1", "--cluster-yes")
+        wait_for("the cluster", 30, self.is_whole)
+        self.options = ["-S", f"redis+cluster://{places[0]},{places[1]},{places[2]}"]
+
+    def masters(self):
+        return [server for server in self.servers if str(server.ask("ROLE")).startswith("['master'")]
+
+    def is_whole(self):
+        for server in self.servers:
+            about = str(server.ask("CLUSTER", "INFO"))
+            if "cluster_state:ok" not in about or "cluster_slots_pfail:0" not in about or "cluster_slots_fail:0" not in about:
+                return False
+            about = str(server.ask("INFO", "replication"))
+            if "role:slave" in about and "master_link_status:up" not in about:
+                return False
+        return len(self.masters()) == 3
+
+    def owner(self, key):
+        """The master that has the key's slot, and the slot."""
+        slot = self.servers[0].ask("CLUSTER", "KEYSLOT", key)
+        for server in self.servers:
+            ranges = server.ask("CLUSTER", "SLOTS")
+            if isinstance(ranges, list) and not isinstance(ranges, ErrorReply):
+                for first, last, master, *_ in ranges:
+                    if isinstance(slot, int) and first <= slot <= last:
+                        return next((s for s in self.servers if s.ip == master[0]), None), slot
+        return None, slot
+
+
+class Store:
+    """The PostgreSQL that witnesses write to: a row a lock, guarded by the number (docs/fencing.md), and a log of
+    what was accepted, in the order in which it landed: it is written while the row is locked."""
+
+    TABLES = """
+        CREATE TABLE store (lock int PRIMARY KEY, fence bigint NOT NULL, run int NOT NULL);
+        CREATE TABLE accepted (at bigserial PRIMARY KEY, lock int, fence bigint, run int);
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN INSERT INTO accepted (lock, fence, run) VALUES (new.lock, new.fence, new.run); RETURN new; END';
+        CREATE TRIGGER note AFTER INSERT OR UPDATE ON store FOR EACH ROW EXECUTE FUNCTION note();"""
+
+    def __init__(self, directory):
+        self.dir = os.path.join(directory, "pg")
+        self.bin = call("pg_config", "--bindir").strip()
+        os.makedirs(self.dir)
+        shutil.chown(self.dir, "postgres", "postgres")
+        self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        call(*self.user, self.bin + "/initdb", "-D", self.dir + "/data", "-U", "postgres", "-A", "trust", "--no-sync",
+             "-E", "UTF8", "--locale=C")
+        with open(self.dir + ".log", "w", encoding="ascii") as log:
+            self.process = subprocess.Popen(
+                [*self.user, self.bin + "/postgres", "-D", self.dir + "/data", "-k", self.dir, "-h", "", "-p", "5432",
+                 "-c", "fsync=off", "-c", "autovacuum=off", "-c", "max_connections=400", "-c", "synchronous_commit=off"],
+                cwd=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for("PostgreSQL", 30, lambda: "1" in self.sql("SELECT 1", check=False))
+
+    def sql(self, text, check=True):
+        return call("psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p", "5432", "-U", "postgres",
+                    "-c", text, check=check)
+
+    def begin(self, guarded=True):
+        self.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;" + self.TABLES)
+        if not guarded:
+            # For a test of the checker: a store that takes what comes.
+            self.sql("""CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN UPDATE store SET fence = new.fence, run = new.run WHERE lock = new.lock;
+                IF FOUND THEN RETURN NULL; END IF; RETURN new; END';
+                CREATE TRIGGER a_take BEFORE INSERT ON store FOR EACH ROW EXECUTE FUNCTION take();""")
+
+    def accepted(self):
+        return self.sql("SELECT lock, fence, run FROM accepted ORDER BY at")
+
+    def end(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()

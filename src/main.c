@@ -298,15 +298,13 @@ run_command(struct run *run)
 	if (!keys_make(&run->keys, options->prefix, options->name, &problem))
 		return complaint_of_key(options, options->name, &problem);
 	if (!lease_terms_make(&terms, options->ttl_ns, options->grace_ns, &problem))
-		return complaint_of_setting(&problem,
-		    options_are_configured(options, "ttl", "kill-after"));
+		return complaint_of_options(options, &problem, "ttl", "kill-after");
 	identity_make_token(run->token);
 	name_mode(run);
 	options_print_servers(&run->options, run->server, sizeof run->server);
 	options_warn_of_servers(options);
 	if (!open_report(run, &problem))
-		return complaint_of_setting(&problem,
-		    options_are_configured(options, "report", "report"));
+		return complaint_of_options(options, &problem, "report", "report");
 	if (loop_open(&run->loop) != 0)
 		return report_system_error(run, "make a timer");
 	if (password_open(&run->password, &run->options, &run->loop, &run->signals) != 0)

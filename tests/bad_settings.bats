@@ -165,6 +165,28 @@ bad connect-timeout .*at least 1ms	unix:///run/r?connect-timeout=0'
 	judge 78 'conf:2: nonblock: wait in line 1 sets the same' "$DLOCK" --config conf job touch ran
 }
 
+# at_odds TEXT LINE...: a config file of these lines; the file is named, and what is wrong with them together.
+at_odds() {
+	printf '%s\n' "${@:2}" >conf
+	judge 78 "conf: $1" env -u DLOCK_SERVER "$DLOCK" --config conf job touch ran
+}
+
+@test "settings of a config file that do not go together: the file is named" {
+	at_odds '--slots does not go with several servers' 'slots = 2' "server = $URL_TCP $URL_UNIX"
+	at_odds '--tls does not go with unix://' tls "server = $URL_UNIX"
+	at_odds '--cacert is for TLS, and the server URL names one in clear' 'cacert = ca.pem' "server = $URL_TCP"
+	at_odds '--cert and --key go together' 'cert = some.pem' "server = rediss://127.0.0.1:$REDIS_PORT"
+	at_odds '--cert and --key go together' "server = rediss://127.0.0.1:$REDIS_PORT?cert=some.pem"
+	at_odds '--sni is a name, not an address' 'sni = 127.0.0.1' "server = rediss://127.0.0.1:$REDIS_PORT"
+	at_odds '--wait-replicas auto is for redis.sentinel' 'wait-replicas = auto' "server = $URL_TCP"
+	at_odds '.* is named twice' "server = $URL_TCP $URL_TCP"
+	at_odds '.*kill-after' 'ttl = 1s' 'kill-after = 5s' "server = $URL_TCP"
+	at_odds '.*are no hash tag' 'prefix = {' "server = $URL_TCP"
+	# What the command line adds to it is to blame, and no file is.
+	echo 'slots = 2' >conf
+	judge 64 '^dlock: --slots does not go' "$DLOCK" --config conf -S "$URL_TCP" -S "$URL_UNIX" job touch ran
+}
+
 @test "config files that cannot be read" {
 	mkfifo pipe
 	mkdir directory

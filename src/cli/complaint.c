@@ -27,11 +27,20 @@ complaint_of_setting(const struct problem *problem, bool is_configured)
 }
 
 int
+complaint_of_options(const struct options *options, const struct problem *problem, const char *one,
+    const char *other)
+{
+	struct problem copy = *problem;
+	bool is_configured = options_blame(options, options_blamed(options, one, other), &copy);
+	return complaint_of_setting(&copy, is_configured);
+}
+
+int
 complaint_of_key(const struct options *options, const char *name, const struct problem *problem)
 {
 	struct keys keys;
 	struct problem ignored;
 	bool name_is_good = keys_make(&keys, "", name, &ignored);
-	return complaint_of_setting(problem,
-	    name_is_good && options_are_configured(options, "prefix", "prefix"));
+	return name_is_good ? complaint_of_options(options, problem, "prefix", "prefix")
+			    : complaint_of_setting(problem, false);
 }

@@ -17,6 +17,11 @@ complaint_of_system(const char *what);
 int
 complaint_of_setting(const struct problem *problem, bool is_configured);
 
+/* Two of them that do not go together, by main name; one alone stands there twice. */
+int
+complaint_of_options(const struct options *options, const struct problem *problem, const char *one,
+    const char *other);
+
 /* A NAME that makes no key. The prefix is to blame only where NAME would do without it. */
 int
 complaint_of_key(const struct options *options, const char *name, const struct problem *problem);

@@ -123,13 +123,22 @@ options_source(const struct options *options, const char *name)
 	return row < 0 ? SOURCE_DEFAULT : options->source[row];
 }
 
-bool
-options_are_configured(const struct options *options, const char *one, const char *other)
+enum option_source
+options_blamed(const struct options *options, const char *one, const char *other)
 {
 	enum option_source first = options_source(options, one);
 	enum option_source second = options_source(options, other);
-	enum option_source strongest = first > second ? first : second;
-	return strongest == SOURCE_FILE || strongest == SOURCE_ENVIRONMENT;
+	return first > second ? first : second;
+}
+
+bool
+options_blame(const struct options *options, enum option_source blamed, struct problem *problem)
+{
+	struct problem bare = *problem;
+	if (blamed == SOURCE_FILE && options->config != NULL)
+		problem_set(problem, "%.200s: %s", options->config, bare.text);
+	problem->is_system = bare.is_system;
+	return blamed == SOURCE_FILE || blamed == SOURCE_ENVIRONMENT;
 }
 
 /* What follows from others where it was not given. */
@@ -156,7 +165,7 @@ settle_the_rest(struct options *options)
 
 /* How many replicas are alive only sentinels say. */
 static bool
-settle_replicas(struct options *options, bool *is_configured, struct problem *problem)
+settle_replicas(struct options *options, enum option_source *blamed, struct problem *problem)
 {
 	bool given = options_source(options, "wait-replicas") != SOURCE_DEFAULT;
 	bool has_sentinels = options->url.scheme == URL_SENTINEL;
@@ -169,7 +178,7 @@ settle_replicas(struct options *options, bool *is_configured, struct problem *pr
 		options->wait_replicas = 0;
 		return true;
 	}
-	*is_configured = options_are_configured(options, "wait-replicas", "wait-replicas");
+	*blamed = options_source(options, "wait-replicas");
 	problem_set(problem,
 	    "--wait-replicas auto is for redis+sentinel://, where somebody knows how many there are: give a number");
 	return false;
@@ -234,10 +243,10 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_CONFIG_ERROR;
 	}
 	settle_the_rest(options);
-	bool is_configured = false;
-	if (!options_settle_servers(options, &is_configured, problem) ||
-	    !tls_settle(options, &is_configured, problem) ||
-	    !settle_replicas(options, &is_configured, problem))
-		return is_configured ? OPTIONS_CONFIG_ERROR : OPTIONS_USAGE_ERROR;
+	enum option_source blamed = SOURCE_DEFAULT;
+	if (!options_settle_servers(options, &blamed, problem) ||
+	    !tls_settle(options, &blamed, problem) || !settle_replicas(options, &blamed, problem))
+		return options_blame(options, blamed, problem) ? OPTIONS_CONFIG_ERROR
+							       : OPTIONS_USAGE_ERROR;
 	return result_of(options->action);
 }

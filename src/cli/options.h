@@ -163,10 +163,14 @@ options_table(size_t *count);
 enum option_source
 options_source(const struct options *options, const char *name);
 
-/* Of two options that do not go together: is that a matter of configuration? Environment or file
- * gave one, and the command line none. */
+/* Of two options that do not go together: who gave the one that is to blame, the stronger one? */
+enum option_source
+options_blamed(const struct options *options, const char *one, const char *other);
+
+/* Is that a matter of configuration, and not of the command line? If of a file, the problem names
+ * it from now on. */
 bool
-options_are_configured(const struct options *options, const char *one, const char *other);
+options_blame(const struct options *options, enum option_source blamed, struct problem *problem);
 
 /* The servers, from 0. */
 struct url *

@@ -71,12 +71,13 @@ options_add_servers(struct options *options, const char *text, enum url_unknown_
 /* When all has been read: do the servers go with each other, and the options with several of them?
  * As tls_settle. */
 bool
-options_settle_servers(struct options *options, bool *is_configured, struct problem *problem);
+options_settle_servers(struct options *options, enum option_source *blamed,
+    struct problem *problem);
 
 /* When all has been read: what options and URL say of TLS together is in options->url.tls. False:
- * they contradict each other; *is_configured: environment and file do, not the command line. */
+ * they contradict each other; *blamed: who gave what is to blame. */
 bool
-tls_settle(struct options *options, bool *is_configured, struct problem *problem);
+tls_settle(struct options *options, enum option_source *blamed, struct problem *problem);
 
 /* Every option as it is when nobody says anything. */
 void

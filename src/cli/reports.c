@@ -41,8 +41,7 @@ prepare_check(const struct options *options, struct lease_terms *terms, int *sta
 	static struct keys keys;
 	struct problem problem;
 	if (!lease_terms_make(terms, options->ttl_ns, options->grace_ns, &problem))
-		*status = complaint_of_setting(&problem,
-		    options_are_configured(options, "ttl", "kill-after"));
+		*status = complaint_of_options(options, &problem, "ttl", "kill-after");
 	else if (!keys_make(&keys, options->prefix, "x", &problem))
 		*status = complaint_of_key(options, "x", &problem);
 	else

@@ -169,15 +169,15 @@ find_unfit(const struct options *options, const char **why)
 }
 
 bool
-options_settle_servers(struct options *options, bool *is_configured, struct problem *problem)
+options_settle_servers(struct options *options, enum option_source *blamed, struct problem *problem)
 {
 	const char *why = "", *unfit;
 	char name[64];
-	*is_configured = options_are_configured(options, "server", "server");
+	*blamed = options_source(options, "server");
 	if (!options->has_quarantine)
 		options->quarantine_ns = options->ttl_ns;
 	if (options->url_count < 2) {
-		*is_configured = false;
+		*blamed = SOURCE_LINE;
 		if (options_source(options, "quarantine") != SOURCE_LINE)
 			return true;
 		problem_set(problem, "--quarantine goes with several servers (-S more than once)");
@@ -188,7 +188,7 @@ options_settle_servers(struct options *options, bool *is_configured, struct prob
 	unfit = options->action == ACTION_RUN ? find_unfit(options, &why) : NULL;
 	if (unfit == NULL)
 		return true;
-	*is_configured = options_are_configured(options, unfit, "server");
+	*blamed = options_blamed(options, unfit, "server");
 	snprintf(name, sizeof name, "--%s", unfit);
 	problem_set(problem, "%s does not go with several servers: %s", name, why);
 	return false;

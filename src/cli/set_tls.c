@@ -106,7 +106,7 @@ knows_server(const struct options *options, const char *name, bool is_in_url)
 
 /* A setting of TLS that would count for nothing: whoever gave it believes in TLS. */
 static bool
-check_clear(const struct options *options, const struct url *url, bool *is_configured,
+check_clear(const struct options *options, const struct url *url, enum option_source *blamed,
     struct problem *problem)
 {
 	const char *in_url = (const char *)&url->tls, *given = (const char *)&options->tls;
@@ -122,7 +122,7 @@ check_clear(const struct options *options, const struct url *url, bool *is_confi
 		name = "insecure";
 	if (name == NULL)
 		return true;
-	*is_configured = options_are_configured(options, name, "server");
+	*blamed = options_blamed(options, name, "server");
 	problem_set(problem,
 	    "--%s is for TLS, and the server URL names one in clear: write rediss://, or --tls",
 	    name);
@@ -131,22 +131,22 @@ check_clear(const struct options *options, const struct url *url, bool *is_confi
 
 /* --cert alone would fail at the server, with words that help nobody. */
 static bool
-check_pairs(const struct options *options, const struct url *url, bool *is_configured,
+check_pairs(const struct options *options, const struct url *url, enum option_source *blamed,
     struct problem *problem)
 {
 	const struct tls_settings *tls = &url->tls;
 	struct in6_addr unused;
 	if ((tls->cert[0] == '\0') != (tls->key[0] == '\0')) {
-		*is_configured = options_are_configured(options, "cert", "key") ||
-		    (options_source(options, "cert") == options_source(options, "key") &&
-			options_are_configured(options, "server", "server"));
+		*blamed = options_blamed(options, "cert", "key");
+		if (*blamed == SOURCE_DEFAULT)
+			*blamed = options_source(options, "server");
 		problem_set(problem,
 		    "--cert and --key go together: a certificate and its key (both may be in one file)");
 		return false;
 	}
 	if (inet_pton(AF_INET, tls->sni, &unused) == 1 ||
 	    inet_pton(AF_INET6, tls->sni, &unused) == 1) {
-		*is_configured = options_are_configured(options, "sni", "sni");
+		*blamed = options_source(options, "sni");
 		problem_set(problem,
 		    "--sni is a name, not an address: an address is not asked for");
 		return false;
@@ -156,18 +156,18 @@ check_pairs(const struct options *options, const struct url *url, bool *is_confi
 
 static bool
 settle_one(const struct options *options, struct url *url, bool others_have_tls,
-    bool *is_configured, struct problem *problem)
+    enum option_source *blamed, struct problem *problem)
 {
 	struct tls_settings *tls = &url->tls;
 	if (url->scheme == URL_UNIX && (options->tls.on || tls->on)) {
-		*is_configured = options_are_configured(options, "tls", "server");
+		*blamed = options_blamed(options, "tls", "server");
 		problem_set(problem, "--tls does not go with unix://: a Unix socket is no network");
 		if (knows_server(options, "tls", tls->on))
 			return false;
 	}
 	tls->on = url->scheme != URL_UNIX && (tls->on || options->tls.on);
 	if (!tls->on)
-		return others_have_tls || check_clear(options, url, is_configured, problem);
+		return others_have_tls || check_clear(options, url, blamed, problem);
 	tls->insecure = tls->insecure || options->tls.insecure;
 	enum option_source server = options_source(options, "server");
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -178,17 +178,17 @@ settle_one(const struct options *options, struct url *url, bool others_have_tls,
 		    (text[0] == '\0' || options_source(options, texts[i].name) >= server))
 			memcpy(text, option, strlen(option) + 1);
 	}
-	return check_pairs(options, url, is_configured, problem);
+	return check_pairs(options, url, blamed, problem);
 }
 
 bool
-tls_settle(struct options *options, bool *is_configured, struct problem *problem)
+tls_settle(struct options *options, enum option_source *blamed, struct problem *problem)
 {
 	bool has_tls = false;
 	for (int i = 0; i < options->url_count; i++)
 		has_tls = has_tls || options_url(options, i)->tls.on;
 	for (int i = 0; i < options->url_count; i++) {
-		if (!settle_one(options, options_url(options, i), has_tls, is_configured, problem))
+		if (!settle_one(options, options_url(options, i), has_tls, blamed, problem))
 			return false;
 	}
 	return true;

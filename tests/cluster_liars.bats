@@ -12,8 +12,8 @@ setup() { common_setup; }
 start_liars() {
 	local first second
 	start "$TESTS_DIR/helpers/liar_nodes.py" asked "$@" >ports
-	wait_until 5s test -s ports
-	read -r first second <ports
+	wait_until 5s grep -q ' ' ports
+	read -r first second <ports || [ -n "$second" ]
 	DLOCK_SERVER=redis+cluster://127.0.0.1:$first,127.0.0.1:$second
 	export DLOCK_SERVER
 }

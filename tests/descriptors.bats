@@ -176,6 +176,22 @@ limited() {
 	)
 }
 
+@test "whose limit of open files is lowered while it waits ends with 71 and says so" {
+	redis SET lock:L another PX 60000
+	start_dlock -w 50s L touch ran
+	wait_until 5s queued L
+	prlimit --pid "$OUTER" --nofile=1:
+	[ "$(redis CLIENT KILL TYPE pubsub)" = 1 ]
+	exit_status_of "$OUTER"
+	[ "$STATUS" -eq 71 ]
+	[ ! -e ran ]
+	grep -qx "dlock: cannot wait for 'L': Too many open files" "$DLOCK_LOG"
+}
+
+queued() {
+	[ "$(redis ZCARD "lock:$1#queue{lock:$1}")" = 1 ]
+}
+
 @test "short of descriptors dlock says 71 and runs nothing, or it works" {
 	local limit worked=0 refused=0
 	for limit in {4..20}; do

@@ -158,8 +158,12 @@ loop_run_once(struct loop *loop)
 		fds[count++] = (struct pollfd){.fd = watch->fd, .events = watch->events};
 	}
 	int ready = poll(fds, count, -1);
-	if (ready < 0 && !is_passing(errno))
+	if (ready < 0 && !is_passing(errno)) {
+		/* Somebody has lowered our limit of open files below what is polled. */
+		if (errno == EINVAL)
+			errno = EMFILE;
 		return -1;
+	}
 
 	struct instant now = clock_now();
 	if (fds[0].revents != 0 && ready > 0) {

@@ -3,7 +3,10 @@
 
 #include "net/tls_explain.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ALERT_BASE 1000 /* OpenSSL's reason for the alert N of the other side is this + N */
 #define ALERT_HANDSHAKE_FAILURE 40
@@ -47,11 +50,24 @@ text_of(const struct tls *tls, unsigned long error)
 	return text != NULL ? text : "no reason is given";
 }
 
+/* OpenSSL opens the files of a directory of CAs when it wants one, and says of one that it cannot
+ * open what it says of one that is not there. 0, or why none can be opened. */
+static int
+error_of_opening(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE ? errno : 0;
+	close(fd);
+	return 0;
+}
+
 static void
 explain_verification(const struct tls *tls, struct problem *why)
 {
 	long result = tls->lib->SSL_get_verify_result(tls->ssl);
 	const char *text = tls->lib->X509_verify_cert_error_string(result);
+	int error;
 	switch (result) {
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
@@ -62,6 +78,12 @@ explain_verification(const struct tls *tls, struct problem *why)
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+		error = error_of_opening();
+		if (error != 0) {
+			problem_set_errno(why, "cannot look for the CA of the server's certificate",
+			    error);
+			return;
+		}
 		problem_set(why,
 		    "the server's certificate is not trusted: %s (--cacert FILE names the CA to trust)",
 		    text);

@@ -20,12 +20,6 @@ clock_of(const struct net *net, const struct net_client *client)
 	    client->clock_offset + (int64_t)((double)net->now * client->clock_rate)};
 }
 
-static int64_t
-node_clock_us(const struct net *net, const struct net_node *node)
-{
-	return (net->now + node->clock_offset) / NS_PER_US;
-}
-
 /* -- the network ------------------------------------------------------------------------------- */
 
 static int64_t
@@ -53,92 +47,14 @@ post(struct net *net, const struct net_event *event)
 	}
 }
 
-/* -- a node ------------------------------------------------------------------------------------ */
-
-static bool
-accepts(const struct net_node *node, int64_t number, int token)
-{
-	return number > node->number || (number == node->number && token == node->owner);
-}
-
-static enum quorum_word
-take(struct net *net, struct net_node *node, const struct net_event *event)
-{
-	if (node->clock_offset + net->now > event->not_after)
-		return WORD_FAILED;
-	if (node->token == event->token)
-		return WORD_OWNED;
-	if (node->token != 0)
-		return WORD_BUSY;
-	if (event->ask == ASK_RETAKE) {
-		if (!accepts(node, event->number, event->token))
-			return WORD_LOW;
-		node->number = event->number;
-		node->owner = event->token;
-		net->retaken++;
-	}
-	node->token = event->token;
-	node->expires_at = net->now + net->ttl_ns;
-	return WORD_TAKEN;
-}
-
-static enum quorum_word
-accept(struct net *net, struct net_node *node, struct net_event *event)
-{
-	if (node->token != event->token)
-		return WORD_GONE;
-	if (net->rule == RULE_NAIVE) {
-		event->number = ++node->count;
-		return WORD_ACCEPTED;
-	}
-	if (!accepts(node, event->number, event->token))
-		return WORD_LOW;
-	node->number = event->number;
-	node->owner = event->token;
-	return WORD_ACCEPTED;
-}
-
-static enum quorum_word
-renew_or_give(struct net *net, struct net_node *node, const struct net_event *event)
-{
-	if (node->token == 0)
-		return WORD_GONE;
-	if (node->token != event->token)
-		return WORD_ANOTHERS;
-	node->expires_at = net->now + net->ttl_ns;
-	if (event->ask == ASK_GIVE)
-		node->token = 0;
-	return WORD_YES;
-}
-
+/* A node executes a request. */
 static void
-execute(struct net *net, struct net_event *event)
+execute(struct net *net, const struct net_event *request)
 {
-	struct net_node *node = &net->node[event->node];
-	struct net_event answer = *event;
-	if (net->now >= node->expires_at)
-		node->token = 0;
-	switch (event->ask) {
-	case ASK_NOTHING:
+	struct net_event answer = *request;
+	if (request->ask == ASK_NOTHING)
 		return;
-	case ASK_TAKE:
-	case ASK_RETAKE:
-		answer.word = take(net, node, event);
-		break;
-	case ASK_ACCEPT:
-		answer.word = accept(net, node, &answer);
-		break;
-	case ASK_RENEW:
-	case ASK_GIVE:
-		answer.word = renew_or_give(net, node, event);
-		break;
-	case ASK_LOOK:
-		answer.word = node->token != 0 ? WORD_BUSY : WORD_FREE;
-		break;
-	}
-	if (net->rule != RULE_NAIVE)
-		answer.number = node->number;
-	answer.clock_us = node_clock_us(net, node);
+	net_node_answer(net, &answer);
 	answer.is_answer = true;
 	post(net, &answer);
 }
@@ -180,6 +96,10 @@ connect_all(struct net *net, int index)
 		client->life[i] = net->node[i].life;
 		client->last_arrival[0][i] = client->last_arrival[1][i] = 0;
 		quorum_set_link(&client->quorum, i, NODE_UP, clock_of(net, client));
+	}
+	for (int i = 0; i < net->nodes; i++) {
+		int64_t up_ns = net->now - net->node[i].up_since;
+		client->quorum.nodes[i].votes = up_ns >= net->quarantine_ns;
 	}
 }
 
@@ -333,6 +253,7 @@ break_something(struct net *net)
 		node->number = node->count = 0;
 		node->owner = 0;
 		node->life++;
+		node->up_since = net->now;
 		for (int i = 0; i < net->clients; i++) {
 			quorum_set_link(&net->client[i].quorum, (int)(node - net->node), NODE_DOWN,
 			    clock_of(net, &net->client[i]));

@@ -27,6 +27,7 @@ struct net_node {
 	int64_t count;        /* RULE_NAIVE */
 	int64_t clock_offset; /* to the simulated time */
 	int64_t frozen_until;
+	int64_t up_since;  /* it restarted */
 	unsigned int life; /* counts restarts: connections are cut by them */
 };
 
@@ -61,7 +62,8 @@ struct net {
 	uint64_t random;
 	enum net_rule rule;
 	int nodes, clients;
-	bool may_forget; /* nodes restart empty now and then */
+	int64_t quarantine_ns; /* 0: a node votes at once */
+	bool may_forget;       /* nodes restart empty now and then */
 	bool has_faults;
 	int64_t now, ttl_ns;
 	int last_token;
@@ -76,6 +78,10 @@ struct net {
 
 void
 net_init(struct net *net, uint64_t seed, int nodes, int clients, enum net_rule rule);
+
+/* The request becomes the node's answer to it. */
+void
+net_node_answer(struct net *net, struct net_event *event);
 
 /* Until that time. */
 void

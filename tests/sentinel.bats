@@ -272,8 +272,6 @@ taken() {
 	touch go
 	exit_status_of "$OUTER"
 	[ "$STATUS" -eq 0 ]
-	# Before 6.2 a replica turns to a new master a second late, and renewals that it misses look for another.
-	if server_has 6.2; then
-		[ "$(grep -c 'name 127.0.0.1:.* as the master' "$DLOCK_LOG")" = 2 ]
-	fi
+	# Both; again where replicas are late to turn to the new one (in Redis 6.0 by a second), and it is left for that.
+	[ "$(grep -c 'name 127.0.0.1:.* as the master' "$DLOCK_LOG")" -ge 2 ]
 }

@@ -314,8 +314,17 @@ def step_clock(rack):
     server = some_server(rack)
     if server is None:
         return False
-    server.set_clock(rack.random.choice((0, 0, rack.random.randrange(-600_000, 600_000), rack.random.randrange(-3000, 3000))))
+    server.set_clock(rack.random.choice((0, 0, rack.random.randrange(-600_000, 600_000), rack.random.randrange(-3000, 3000),
+                                        rack.random.randrange(-3000, 3000))))
     rack.note("step_clock")
+    return True
+
+
+@fault
+def break_lock(rack):
+    """dlock --break, as an operator does it: the holder's command is dead before another has the lock."""
+    rack.start_break(f"job{rack.random.randrange(rack.locks_count)}")
+    rack.note("break_lock")
     return True
 
 

@@ -35,13 +35,14 @@ class Rack:
     def __init__(self, plan, directory, seed, machines, store, args, tools):
         self.plan, self.dir, self.random = plan, directory, random.Random(seed)
         self.machines, self.store, self.args, self.tools = machines, store, args, tools
+        self.locks_count = LOCKS
         self.ttl = plan.ttl_ms / 1000
         self.faults, self.counts = [], {}
         self.hit, self.paused, self.parted = set(), set(), False
         self.undo, self.order = [], itertools.count()
         self.keys, self.descriptors = [], {}
         self.survivors, self.violations, self.figures = [], [], {}
-        self.burners = []
+        self.burners, self.breaks = [], []
         kinds = ["exclusive"] * (LOCKS - 8) + ["shared"] * 4 + ["slots"] * 4
         self.locks = kinds if plan.shared else ["exclusive"] * LOCKS
         os.makedirs(directory + "/log")
@@ -65,18 +66,27 @@ class Rack:
         for source, target in ((one, other), (other, one)):
             call("iptables", "-w", "-A" if on else "-D", "INPUT", "-s", source, "-d", target, "-j", "DROP")
 
+    def start_break(self, name):
+        words = [self.dlock(), "--break", *self.engine.options, name]
+        self.breaks.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.breaks = [one for one in self.breaks if one.poll() is None]
+
     # the round
+
+    def dlock(self):
+        """The one under test, or what the plan has in its place."""
+        build = os.path.dirname(self.tools)
+        if self.plan.hooks:
+            return os.path.join(build, "test", "dlock")
+        if self.plan.wrapper:
+            return os.path.join(os.path.dirname(os.path.abspath(__file__)), self.plan.wrapper)
+        return os.path.abspath(os.environ.get("DLOCK") or os.path.join(build, "..", "dlock"))
 
     def agent_plan(self, machine):
         plan = self.plan
-        dlock = os.environ.get("DLOCK") or os.path.join(os.path.dirname(self.tools), "..", "dlock")
-        if plan.hooks:
-            dlock = os.path.join(os.path.dirname(self.tools), "test", "dlock")
-        if plan.wrapper:
-            dlock = os.path.join(os.path.dirname(os.path.abspath(__file__)), plan.wrapper)
         return {
             "seed": self.random.randrange(2**32), "machine": machine.number, "first_run": machine.number * 1_000_000,
-            "dir": self.dir, "dlock": os.path.abspath(dlock), "witness": self.tools + "/torture_witness",
+            "dir": self.dir, "dlock": self.dlock(), "witness": self.tools + "/torture_witness",
             "store": self.store.dir, "ttl_ms": plan.ttl_ms, "options": self.engine.options + plan.options, "locks": self.locks,
             "slots": SLOTS, "watch": plan.watch, "contenders": CONTENDERS, "patience_s": 60,
         }
@@ -138,7 +148,7 @@ class Rack:
                     self.keys += [f"{key} has no expiry, on {server.ip}" for key in answer]
 
     def make_well(self):
-        for burner in self.burners:
+        for burner in self.burners + self.breaks:
             burner.kill()
             burner.wait()
         while self.undo:
@@ -163,9 +173,8 @@ class Rack:
             if name.isdigit() and read_proc(name, "comm") in (b"dlock\n", b"dlock-run\n", b"torture_witness\n") and is_living(name):
                 self.survivors.append(f"{name} {read_proc(name, 'cmdline').replace(NUL, b' ').decode(errors='replace')}")
                 os.kill(int(name), signal.SIGKILL)  # the next round has its own
-        dlock = self.agent_plan(self.machines[0])["dlock"]
         lives = [
-            subprocess.Popen([dlock, "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"], stdin=subprocess.DEVNULL,
+            subprocess.Popen([self.dlock(), "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"], stdin=subprocess.DEVNULL,
                              stderr=open(f"{self.dir}/last.{lock}", "w", encoding="utf-8"))
             for lock in range(LOCKS)
         ] if not self.plan.wrapper else []

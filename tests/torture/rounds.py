@@ -18,7 +18,7 @@ PROCESSES = {
     "stop_outer": 20, "stop_runner": 20, "stop_command": 20, "stop_waiter": 16,
 }
 NETWORK = {"cut_machine": 2, "cut_answers": 2, "cut_requests": 2, "reset_connections": 4, "lose_packets": 2}
-CLIENTS = {"pause_clients": 1, "kill_clients": 6}
+CLIENTS = {"pause_clients": 1, "kill_clients": 6, "break_lock": 4}
 PLAIN = {**PROCESSES, **NETWORK, **CLIENTS}
 KEPT = {**PLAIN, "stop_server": 1, "crash_server": 1}
 

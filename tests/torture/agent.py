@@ -43,7 +43,7 @@ class Agent:
         if plan["watch"] and chance.random() < 0.2:
             words += ["--watch"]
         hold = chance.choice((5, 30, 100, 300, 300, 700, 1500, 4000))
-        if chance.random() < 0.05:
+        if plan["at_least"] and chance.random() < 0.05:
             words += ["--at-least", "400ms"]
         flags = ("t" if chance.random() < 0.5 else "") + ("d" if chance.random() < 0.3 else "") or "-"
         words += ["--descendants", "kill"] if "d" in flags else []

@@ -328,6 +328,18 @@ def break_lock(rack):
     return True
 
 
+@fault
+def end_session(rack):
+    """pg_terminate_backend: the lock is free at that instant."""
+    server = some_server(rack)
+    if server is None:
+        return False
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' "
+               "ORDER BY random() LIMIT 1", check=False)
+    rack.note("end_session")
+    return True
+
+
 # --- Sentinel and Cluster -----------------------------------------------------------------------------------
 
 

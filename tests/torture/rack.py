@@ -15,21 +15,12 @@ import time
 import checker
 import records
 from faults import KINDS
-from machines import Tree, call, children, is_living, now_ns, read_proc
-from servers import ask
+from machines import Tree, call, children, is_living, now_ns, read_proc, spawn
 
 LOCKS = 30
 CONTENDERS = 16  # on each machine
 SLOTS = 3
 NUL = b"\0"
-
-EVERLASTING = """
-    local out = {}
-    for _, key in ipairs(redis.call('KEYS', 'lock:*')) do
-        if redis.call('PTTL', key) == -1 then out[#out + 1] = key end
-    end
-    return out"""
-
 
 class Rack:
     def __init__(self, plan, directory, seed, machines, store, args, tools):
@@ -68,7 +59,7 @@ class Rack:
 
     def start_break(self, name):
         words = [self.dlock(), "--break", *self.engine.options, name]
-        self.breaks.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.breaks.append(spawn(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         self.breaks = [one for one in self.breaks if one.poll() is None]
 
     # the round
@@ -88,7 +79,7 @@ class Rack:
             "seed": self.random.randrange(2**32), "machine": machine.number, "first_run": machine.number * 1_000_000,
             "dir": self.dir, "dlock": self.dlock(), "witness": self.tools + "/torture_witness",
             "store": self.store.dir, "ttl_ms": plan.ttl_ms, "options": self.engine.options + plan.options, "locks": self.locks,
-            "slots": SLOTS, "watch": plan.watch, "contenders": CONTENDERS, "patience_s": 60,
+            "slots": SLOTS, "watch": plan.watch, "at_least": plan.at_least, "contenders": CONTENDERS, "patience_s": 60,
         }
 
     def start(self):
@@ -104,7 +95,7 @@ class Rack:
                 json.dump(self.agent_plan(machine), file)
             machine.start([os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.py"), path])
         for _ in range(self.plan.burners * (os.cpu_count() or 2)):
-            self.burners.append(subprocess.Popen(["sh", "-c", "while :; do :; done"], stdin=subprocess.DEVNULL))
+            self.burners.append(spawn(["sh", "-c", "while :; do :; done"]))
 
     def torment(self, seconds):
         kinds, weights = list(self.plan.faults), list(self.plan.faults.values())
@@ -138,14 +129,7 @@ class Rack:
                     except OSError:
                         continue
                     self.descriptors[who] = max(self.descriptors.get(who, 0), count)
-        self.look_for_keys(0.2)
-
-    def look_for_keys(self, timeout):
-        for server in self.engine.servers:
-            if server.runs() and not server.stopped:
-                answer = server.ask("EVAL", EVERLASTING, 0, timeout=timeout)
-                if isinstance(answer, list):
-                    self.keys += [f"{key} has no expiry, on {server.ip}" for key in answer]
+        self.keys += self.engine.everlasting(0.2)
 
     def make_well(self):
         for burner in self.burners + self.breaks:
@@ -174,17 +158,14 @@ class Rack:
                 self.survivors.append(f"{name} {read_proc(name, 'cmdline').replace(NUL, b' ').decode(errors='replace')}")
                 os.kill(int(name), signal.SIGKILL)  # the next round has its own
         lives = [
-            subprocess.Popen([self.dlock(), "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"], stdin=subprocess.DEVNULL,
-                             stderr=open(f"{self.dir}/last.{lock}", "w", encoding="utf-8"))
+            spawn([self.dlock(), "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"],
+                  stderr=open(f"{self.dir}/last.{lock}", "w", encoding="utf-8"))
             for lock in range(LOCKS)
         ] if not self.plan.wrapper else []
         for lock, life in enumerate(lives):
             if life.wait() != 0:
                 self.keys.append(f"lock:job{lock} cannot be had when all is well again: status {life.returncode}")
-        for server in self.engine.masters():
-            left = server.ask("KEYS", "lock:job*", timeout=3)
-            self.keys += [f"{key} is left, on {server.ip}" for key in left or [] if "#" not in key]
-        self.look_for_keys(3)
+        self.keys += self.engine.leftovers() + self.engine.everlasting(3)
 
     def write_down(self):
         def put(name, rows):

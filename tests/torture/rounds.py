@@ -11,6 +11,7 @@ command outlives its lease (where its machine was not paused), that nothing is l
 
 from dataclasses import dataclass, field
 
+from postgres import PostgresLocks
 from servers import Cluster, Quorum, Sentinel, Single
 
 PROCESSES = {
@@ -31,6 +32,7 @@ class Round:
     ttl_ms: int = 2000
     burners: int = 0  # processes that only compute, for each processor
     watch: bool = True
+    at_least: bool = True
     shared: bool = True  # shared locks and slots too
     options: list = field(default_factory=list)
     hooks: str = ""  # of the test build
@@ -57,6 +59,9 @@ ROUNDS = {
     "cluster-moves": Round(Cluster, "exclusion", {**PLAIN, "move_slot": 3}, ttl_ms=3000),
     "cluster-crash": Round(Cluster, "fence", {**PLAIN, "move_slot": 2, "take_over": 1, "crash_master": 1, "stop_master": 1, "part_servers": 1,
                            "pause_machine": 2}, ttl_ms=3000),
+    "postgres": Round(PostgresLocks, "exclusion", {**PROCESSES, **NETWORK, "stop_server": 1}, watch=False, at_least=False),
+    "postgres-ends": Round(PostgresLocks, "fence", {**PROCESSES, **NETWORK, "stop_server": 1, "crash_server": 1, "end_session": 8, "break_lock": 4,
+                           "pause_machine": 4}, watch=False, at_least=False),
     "redlock-3": Round(quorum(3), "exclusion", NODES, shared=False, watch=False),
     "redlock-5-forgets": Round(quorum(5, True), "exclusion", {**NODES, "forget_server": 3}, shared=False, watch=False),
     "redlock-5-clock": Round(quorum(5), "fence", {**NODES, "step_clock": 4, "delete_key": 8, "expire_key": 8, "pause_machine": 4}, shared=False, watch=False),

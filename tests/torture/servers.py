@@ -1,23 +1,29 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""Real servers for the rack: one Redis, a Sentinel set, a Cluster, independent nodes; and the PostgreSQL that is
-written to. Each has an address of its own at the bridge, and connects from it, so that rules can part them."""
+"""Real servers for the rack: one Redis, a Sentinel set, a Cluster, independent nodes. Each has an address of its own at the bridge, and connects from it, so that rules can part them."""
 
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "walk"))
 from wire import ErrorReply, parse  # noqa: E402
 
-from machines import SERVER_IP, call  # noqa: E402
+from machines import SERVER_IP, call, spawn  # noqa: E402
 
 PORT = 6379
 SENTINEL_PORT = 26379
+
+
+EVERLASTING = """
+    local out = {}
+    for _, key in ipairs(redis.call('KEYS', 'lock:*')) do
+        if redis.call('PTTL', key) == -1 then out[#out + 1] = key end
+    end
+    return out"""
 
 
 def ask(ip, *words, port=PORT, timeout=1.0):
@@ -87,8 +93,7 @@ class Redis:
             environment["LD_PRELOAD"] = os.environ["TORTURE_CLOCK"]
         self.stopped = False
         with open(self.dir + ".log", "a", encoding="ascii") as log:
-            self.process = subprocess.Popen(["redis-server", *words], cwd=self.dir, env=environment,
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = spawn(["redis-server", *words], cwd=self.dir, env=environment, stdout=log, stderr=log)
 
     def runs(self):
         return self.process is not None and self.process.poll() is None
@@ -145,6 +150,24 @@ class Single:
 
     def all(self):
         return self.servers
+
+    def leftovers(self):
+        """Locks that are still taken."""
+        found = []
+        for server in self.masters():
+            keys = server.ask("KEYS", "lock:job*", timeout=3)
+            found += [f"{key} is left, on {server.ip}" for key in keys or [] if "#" not in key]
+        return found
+
+    def everlasting(self, timeout):
+        """Keys that never expire: there are none, at no instant."""
+        found = []
+        for server in self.servers:
+            if server.runs() and not server.stopped:
+                answer = server.ask("EVAL", EVERLASTING, 0, timeout=timeout)
+                if isinstance(answer, list):
+                    found += [f"{key} has no expiry, on {server.ip}" for key in answer]
+        return found
 
     def heal(self):
         """A key expires at an instant of the server's clock: where that was ahead when a holder died, the clock has to
@@ -248,50 +271,3 @@ class Cluster(Single):
                     if isinstance(slot, int) and first <= slot <= last:
                         return next((s for s in self.servers if s.ip == master[0]), None), slot
         return None, slot
-
-
-class Store:
-    """The PostgreSQL that witnesses write to: a row a lock, guarded by the number (docs/fencing.md), and a log of
-    what was accepted, in the order in which it landed: it is written while the row is locked."""
-
-    TABLES = """
-        CREATE TABLE store (lock int PRIMARY KEY, fence bigint NOT NULL, run int NOT NULL);
-        CREATE TABLE accepted (at bigserial PRIMARY KEY, lock int, fence bigint, run int);
-        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-            'BEGIN INSERT INTO accepted (lock, fence, run) VALUES (new.lock, new.fence, new.run); RETURN new; END';
-        CREATE TRIGGER note AFTER INSERT OR UPDATE ON store FOR EACH ROW EXECUTE FUNCTION note();"""
-
-    def __init__(self, directory):
-        self.dir = os.path.join(directory, "pg")
-        self.bin = call("pg_config", "--bindir").strip()
-        os.makedirs(self.dir)
-        shutil.chown(self.dir, "postgres", "postgres")
-        self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        call(*self.user, self.bin + "/initdb", "-D", self.dir + "/data", "-U", "postgres", "-A", "trust", "--no-sync",
-             "-E", "UTF8", "--locale=C")
-        with open(self.dir + ".log", "w", encoding="ascii") as log:
-            self.process = subprocess.Popen(
-                [*self.user, self.bin + "/postgres", "-D", self.dir + "/data", "-k", self.dir, "-h", "", "-p", "5432",
-                 "-c", "fsync=off", "-c", "autovacuum=off", "-c", "max_connections=400", "-c", "synchronous_commit=off"],
-                cwd=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_for("PostgreSQL", 30, lambda: "1" in self.sql("SELECT 1", check=False))
-
-    def sql(self, text, check=True):
-        return call("psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p", "5432", "-U", "postgres",
-                    "-c", text, check=check)
-
-    def begin(self, guarded=True):
-        self.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;" + self.TABLES)
-        if not guarded:
-            # For a test of the checker: a store that takes what comes.
-            self.sql("""CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS
-                'BEGIN UPDATE store SET fence = new.fence, run = new.run WHERE lock = new.lock;
-                IF FOUND THEN RETURN NULL; END IF; RETURN new; END';
-                CREATE TRIGGER a_take BEFORE INSERT ON store FOR EACH ROW EXECUTE FUNCTION take();""")
-
-    def accepted(self):
-        return self.sql("SELECT lock, fence, run FROM accepted ORDER BY at")
-
-    def end(self):
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait()

@@ -8,13 +8,18 @@
 #   bad_days NAME...      those rows, all at the same time, each with a server of its own
 #   every_row             the names of all
 #
-# Needs helpers/proxy and helpers/tls. A row (badday_rows.bash) is provoke_NAME, cure_NAME (where there is a cure after which the locks are as they were), and,
+# Needs helpers/proxy and helpers/tls. A row (badday_rows.bash, badday_quorum.bash) is provoke_NAME, cure_NAME (where there is a cure after which the locks are as they were), and,
 # where the server or the dlocks need something for it from the start, prepare_NAME.
 #
 # shellcheck disable=SC2034,SC2317 # variables are for the caller; the rows' functions are called by name
 
 # shellcheck source=tests/helpers/badday_rows.bash
 source "$TESTS_DIR/helpers/badday_rows.bash"
+
+# shellcheck source=tests/helpers/quorum.bash
+source "$TESTS_DIR/helpers/quorum.bash"
+# shellcheck source=tests/helpers/badday_quorum.bash
+source "$TESTS_DIR/helpers/badday_quorum.bash"
 
 DIAGNOSTICS=$TESTS_DIR/diagnostics.list
 POKE_MS=6000 # the first in line asks every 5 s, give or take a tenth
@@ -63,7 +68,7 @@ bad_day() {
 	row=$(grep "^$1 |" "$DIAGNOSTICS") || { echo "no such row"; return; }
 	IFS='|' read -r NAME SAYS ON_ACQUIRE ON_WAITING ON_HOLDING ON_RELEASE <<<"${row// | /|}"
 	cd "$WORK/$1" || return
-	START=start_redis SHORT=2s WAIT=12 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
+	START=start_redis STOP=stop_redis QUORUM='' SHORT=2s WAIT=12 SERVER=() OPTIONS=() ROW_URL='' TURN='' LIMIT=() ADMIN_DB=0
 	! is_function "prepare_$NAME" || "prepare_$NAME"
 	"$START" --user admin on nopass '~*' '&*' +@all "${SERVER[@]}" || return
 	SAYS=${SAYS/Redis/$SERVER_PRODUCT} # Valkey says its own name, or none
@@ -77,7 +82,7 @@ bad_day() {
 	[ -z "${HOG:-}" ] || kill "$HOG" 2>/dev/null
 	kill -KILL "${PID[@]}" 2>/dev/null
 	[ -z "${PROXY_DIR:-}" ] || remove_proxy
-	stop_redis
+	"$STOP"
 }
 
 is_function() {
@@ -87,6 +92,15 @@ is_function() {
 # Whatever befalls the users, this one may do everything.
 admin() {
 	timeout 5 redis-cli -s "$REDIS_SOCK" -n "$ADMIN_DB" --user admin --pass any --no-auth-warning --raw "$@"
+}
+
+# Of several servers, to each.
+everywhere() {
+	local k
+	[ -n "$QUORUM" ] || { admin "$@"; return; }
+	for ((k = 1; k <= NODES; k++)); do
+		REDIS_SOCK=$(dir_of_node "$k")/s admin "$@" || return
+	done
 }
 
 # run_dlock TAG ARG...: in the background; its pid in PID[TAG], its words in TAG.log.
@@ -133,7 +147,7 @@ expect_dead_in_time() {
 # The one whose wait will be over comes last, so that it is not over before all has begun.
 set_the_scene() {
 	declare -gA PID=()
-	admin SET lock:w another PX 600000 >/dev/null
+	everywhere SET lock:w another PX 600000 >/dev/null
 	run_dlock a --ttl 40s a sh -c "$(stay a)"
 	run_dlock c --ttl 40s c sh -c "$(stay c)"
 	run_dlock b -v --ttl "$SHORT" b sh -c "$(stay b)"
@@ -150,7 +164,11 @@ all_hold() {
 }
 
 all_wait() {
-	[ "$(admin ZCARD "lock:w#queue{lock:w}")" = "$1" ]
+	if [ -n "$QUORUM" ]; then
+		grep -q "waiting for 'w'" "w$1.log" # in no line
+	else
+		[ "$(admin ZCARD "lock:w#queue{lock:w}")" = "$1" ]
+	fi
 }
 
 play() {
@@ -270,7 +288,7 @@ afterwards() {
 	fi
 	if [ "$ON_WAITING" = retried ] || [ "$ON_WAITING" = fine ]; then
 		# Whose turn has come has it by now.
-		[ "$(admin GET lock:w)" != another ] || admin DEL lock:w >/dev/null
+		[ "$(admin GET lock:w)" != another ] || everywhere DEL lock:w >/dev/null
 		ended w2 15
 		expect "waited on" "$STATUS" 0
 		[ -e ran.w2 ] || echo "waiting: COMMAND has not run"

@@ -52,7 +52,7 @@ _dlock_values() {
 		;;
 	-*S | --server)
 		compopt -o nospace
-		mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster://' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// postgresql://' -- "$current")
 		;;
 	esac
 	_dlock_cut "$current"

@@ -113,7 +113,7 @@ __dlock_option -l descendants -x -a 'leave wait kill' -d 'What becomes of proces
 __dlock_option -l at-least -x -a $durations -d 'Keep the lock at least so long'
 __dlock_option -l reentrant -d 'Run under an ancestor\'s lock of that name'
 __dlock_option -l if-unreachable -x -a 'fail skip run' -d 'What to do when no server answers'
-__dlock_option -s S -l server -x -a 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster://' -d 'Where the lock lives'
+__dlock_option -s S -l server -x -a 'redis:// rediss:// unix:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// postgresql://' -d 'Where the lock lives'
 __dlock_option -l prefix -x -d 'Put before NAME to make the key'
 __dlock_option -l fence -x -a 'clock counter' -d 'How fencing numbers are made'
 __dlock_option -l min-fence -x -d 'The fencing number shall exceed this'

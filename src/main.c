@@ -16,7 +16,9 @@
  *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
  *                    text.h, glob.h, list_parts.h, visit.h (to a server), panel.h (to several),
  *                    check_facts.h, check_judge.h (what was found, and what it means),
- *                    check_ask.h, check_trial.h, check_party.h, check_watch.h, check_print.h
+ *                    check_ask.h, check_trial.h, check_party.h, check_watch.h, check_print.h,
+ *                    postgres_look.h (all of that at PostgreSQL: postgres_views.c,
+ *                    postgres_check.c)
  *   job/             job.h (COMMAND under its lock: where the two halves meet), waiter.h, keeper.h
  *                    (RUNNER), ending.h, nets.h, relay.h (signals and messages to it), variables.h,
  *                    standin.h (no lock of its own), ancestor.h (a lock that is held above),
@@ -37,14 +39,17 @@
  *                    sentinel.h (as sentinels say: sentinel_round.c, sentinel_member.h,
  *                    sentinel_view.h, sentinel_parts.h), cluster.h (as the nodes of a
  *                    cluster say: cluster_map.h, cluster_redirect.h, cluster_slot.h), ear.h
- *                    (where a waiter in a cluster is told), lua/, none.h (no server)
+ *                    (where a waiter in a cluster is told), lua/, postgres.h (the other engine:
+ *                    postgres_answer.c, postgres_wait.c, postgres_parts.h), postgres_session.h
+ *                    (may it keep locks?), postgres_sql.h (what is asked), none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
  *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
  *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,
- *                    url_print.c, url_parts.h)
+ *                    url_print.c, url_postgres.c, url_parts.h), pq_link.h (a connection to
+ *                    PostgreSQL: pq_connect.c, pq_places.c, pq_library.h, pq_parts.h)
  *   base/            loop.h, clock.h, step.h, values.h, keys.h, identity.h, message.h, json.h,
- *                    secret.h, secret_share.h, helper.h, problem.h, compat/ (one missing or awkward
- * thing a file)
+ *                    secret.h, secret_share.h, sha256.h, helper.h, problem.h, compat/ (one missing
+ * or awkward thing a file)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,6 +70,7 @@
 #include "job/job.h"
 #include "run/descriptors.h"
 #include "run/testing.h"
+#include "store/postgres.h"
 #include "store/redis.h"
 #include "store/redlock.h"
 #include "store/routes.h"
@@ -84,6 +90,7 @@ struct run {
 	struct redis_settings redis;
 	struct redlock_settings redlock;
 	struct redlock_member members[QUORUM_MOST];
+	struct postgres_settings postgres;
 	struct job_settings settings;
 	struct signals signals;
 	struct tree tree;
@@ -288,6 +295,66 @@ open_quorum(struct run *run, const struct lease_terms *terms)
 	return redlock_store_new(&run->loop, &run->redlock);
 }
 
+static struct store *
+open_postgres(struct run *run, const struct lease_terms *terms)
+{
+	const struct options *options = &run->options;
+	run->postgres = (struct postgres_settings){
+	    .url = &options->url,
+	    .secret = run->password.sources[0],
+	    .server = run->server,
+	    .keys = &run->keys,
+	    .token = run->token,
+	    .record = run->record,
+	    .identity = &run->identity,
+	    .mode = options->mode,
+	    .slots = options->slots,
+	    .ttl_ns = terms->ttl_ns,
+	    .max_waiters = options->max_waiters,
+	    .min_fence = options->min_fence,
+	    .prepare = identify,
+	    .prepare_context = run,
+	    .seed = seed_from_token(run->token),
+	};
+	return postgres_store_new(&run->loop, &run->postgres);
+}
+
+enum engine {
+	ENGINE_REDIS,
+	ENGINE_QUORUM,
+	ENGINE_POSTGRES,
+};
+
+static struct store *
+open_store(struct run *run, enum engine engine, const struct lease_terms *terms)
+{
+	switch (engine) {
+	case ENGINE_REDIS:
+		break;
+	case ENGINE_QUORUM:
+		return open_quorum(run, terms);
+	case ENGINE_POSTGRES:
+		return open_postgres(run, terms);
+	}
+	return open_redis(run);
+}
+
+static void
+free_store(struct store *store, enum engine engine)
+{
+	switch (engine) {
+	case ENGINE_REDIS:
+		redis_store_free(store);
+		break;
+	case ENGINE_QUORUM:
+		redlock_store_free(store);
+		break;
+	case ENGINE_POSTGRES:
+		postgres_store_free(store);
+		break;
+	}
+}
+
 static int
 run_command(struct run *run)
 {
@@ -311,13 +378,15 @@ run_command(struct run *run)
 		return report_system_error(run, "keep the password");
 	if (open_route(run) != 0)
 		return report_system_error(run, "set up the connection");
-	bool is_quorum = options->url_count > 1;
-	struct store *store = is_quorum ? open_quorum(run, &terms) : open_redis(run);
+	enum engine engine = options->url_count > 1 ? ENGINE_QUORUM
+	    : options->url.scheme == URL_POSTGRES   ? ENGINE_POSTGRES
+						    : ENGINE_REDIS;
+	struct store *store = open_store(run, engine, &terms);
 	if (store == NULL)
 		return report_system_error(run, "set up the connection");
 	fill_in_settings(run, &terms, store);
 	int status = job_run(&run->settings);
-	(is_quorum ? redlock_store_free : redis_store_free)(store);
+	free_store(store, engine);
 	route_free(run->route);
 	return status;
 }

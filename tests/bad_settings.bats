@@ -36,8 +36,8 @@ a unix:// URL has no user	unix://:hush@run/redis.sock
 path in the server URL is too long .at most 107 bytes	unix:///aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 slashes are missing behind rediss:	rediss:/ann:hush@db1
 named by rediss:// too .schemes	valkeys://ann:hush@127.0.0.1:PORT
-not in this version of dlock .schemes: redis://, rediss://, unix://	postgres://ann:hush@127.0.0.1:PORT/app
-not in this version of dlock .schemes: redis://, rediss://, unix://	postgresql:///app
+named by postgresql:// .schemes: redis://, rediss://, unix://	pgsql://ann:hush@127.0.0.1:PORT/app
+bad dlock_key in the server URL	postgresql://ann:hush@127.0.0.1:PORT/app?dlock_key=x
 named by redis:// too .schemes: redis://, rediss://, unix://	valkey://127.0.0.1:PORT
 named by unix:///path/to.sock .schemes	redis+socket:///run/r
 unknown scheme .http. .*schemes: redis://, rediss://, unix://	http://127.0.0.1:PORT/

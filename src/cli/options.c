@@ -42,6 +42,7 @@ scrub(char *text)
 	bool found = password != NULL;
 	if (found)
 		memset(password, '*', length);
+	url_scrub_postgres(text);
 	password = url_find_sentinel_password(text, &length);
 	if (password != NULL)
 		memset(password, '*', length);
@@ -243,9 +244,12 @@ options_parse(struct options *options, int argc, char **argv, struct problem *pr
 		return OPTIONS_CONFIG_ERROR;
 	}
 	settle_the_rest(options);
+	/* Of TLS libpq is told in its own words. */
+	bool is_postgres = options->url.scheme == URL_POSTGRES;
 	enum option_source blamed = SOURCE_DEFAULT;
 	if (!options_settle_servers(options, &blamed, problem) ||
-	    !tls_settle(options, &blamed, problem) || !settle_replicas(options, &blamed, problem))
+	    (!is_postgres && !tls_settle(options, &blamed, problem)) ||
+	    !settle_replicas(options, &blamed, problem))
 		return options_blame(options, blamed, problem) ? OPTIONS_CONFIG_ERROR
 							       : OPTIONS_USAGE_ERROR;
 	return result_of(options->action);

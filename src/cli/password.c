@@ -71,6 +71,9 @@ take_variable(struct options *options, struct problem *problem)
 		const char *value = getenv(variables[i]);
 		if (value == NULL || value[0] == '\0')
 			continue;
+		/* REDISCLI_AUTH is no password of PostgreSQL's. */
+		if (options->url.scheme == URL_POSTGRES && variables[i] != own_variable)
+			continue;
 		if (strlen(value) > SECRET_MAX) {
 			problem_set(problem, "%s in the environment: longer than %d bytes",
 			    variables[i], SECRET_MAX);

@@ -8,6 +8,7 @@
 #include "cli/complaint.h"
 #include "cli/password.h"
 #include "store/routes.h"
+#include "view/postgres_look.h"
 #include "view/view.h"
 
 #define REPORT_ANSWER_LIMIT (2 * NS_PER_S)
@@ -60,6 +61,19 @@ list_nodes(struct options *options, const struct password_place *password, struc
 	}
 }
 
+static int
+report_postgres(const struct view_settings *settings, const struct options *options,
+    enum options_result what, const struct lease_terms *terms)
+{
+	if (what == OPTIONS_STATUS)
+		return postgres_view_status(settings, options->names);
+	if (what == OPTIONS_LIST)
+		return postgres_view_list(settings, options->glob);
+	if (what == OPTIONS_CHECK)
+		return postgres_view_check(settings, terms);
+	return postgres_view_break(settings, options->name);
+}
+
 int
 reports_run(struct options *options, enum options_result what, struct loop *loop,
     struct signals *signals)
@@ -110,6 +124,8 @@ reports_run(struct options *options, enum options_result what, struct loop *loop
 	    .force = options->force,
 	    .token = options->token,
 	};
+	if (options->url.scheme == URL_POSTGRES)
+		return report_postgres(&settings, options, what, &terms);
 	if (what == OPTIONS_STATUS)
 		return view_status(&settings, options->names);
 	if (what == OPTIONS_LIST)

@@ -9,6 +9,7 @@
 
 #include "base/message.h"
 #include "cli/options_parts.h"
+#include "net/pq_link.h"
 
 #define BLANKS " \t\r\n\v\f"
 #define URL_MOST 4096
@@ -102,6 +103,13 @@ check_members(struct options *options, struct problem *problem)
 		if (url->scheme == URL_REDIS || url->scheme == URL_UNIX)
 			continue;
 		url_print(url, printed, sizeof printed);
+		if (url->scheme == URL_POSTGRES) {
+			problem_set(problem,
+			    "%.200s is no member of a quorum: PostgreSQL keeps a lock by itself, "
+			    "name it alone",
+			    printed);
+			return false;
+		}
 		problem_set(problem,
 		    "%.200s is no member of a quorum: behind that name another server may take over "
 		    "which has forgotten a lock; name independent servers (redis://, rediss://, "
@@ -168,6 +176,61 @@ find_unfit(const struct options *options, const char **why)
 	return NULL;
 }
 
+/* The same for PostgreSQL. */
+static const char *
+find_unfit_for_postgres(const struct options *options, const char **why)
+{
+	static const char *const of_tls[] = {"tls", "cacert", "cacertdir", "cert", "key", "sni",
+	    "insecure"};
+	if (options->at_least_ns > 0) {
+		*why = "its locks end with the session that has them, and nobody stays behind to "
+		       "keep one (let the command itself sleep)";
+		return "at-least";
+	}
+	if (options->fence_mode == FENCE_COUNTER) {
+		*why = "its fencing numbers are those of its transactions, and counters would need "
+		       "a table";
+		return "fence";
+	}
+	if (options_source(options, "wait-replicas") >= options_source(options, "server") &&
+	    options->wait_replicas != 0) {
+		*why = "which standbys a commit waits for is set there "
+		       "(synchronous_standby_names), and a promotion keeps no lock";
+		return "wait-replicas";
+	}
+	if (options->mode == MODE_SLOTS && options->url.has_lock_number) {
+		*why = "dlock_key in the server URL is the number of one lock, and slots are N of "
+		       "them";
+		return "slots";
+	}
+	for (size_t i = 0; i < sizeof of_tls / sizeof *of_tls; i++) {
+		enum option_source source = options_source(options, of_tls[i]);
+		if (source == SOURCE_DEFAULT || source < options_source(options, "server"))
+			continue;
+		*why =
+		    "libpq has its own names for that: sslmode=verify-full, sslrootcert, sslcert "
+		    "and sslkey in the server URL";
+		return of_tls[i];
+	}
+	return NULL;
+}
+
+/* As options_settle_servers. */
+static bool
+settle_postgres(struct options *options, enum option_source *blamed, struct problem *problem)
+{
+	const char *why = "";
+	const char *unfit = options->action == ACTION_RUN || options->action == ACTION_CHECK
+	    ? find_unfit_for_postgres(options, &why)
+	    : NULL;
+	if (unfit != NULL) {
+		*blamed = options_blamed(options, unfit, "server");
+		problem_set(problem, "--%s does not go with PostgreSQL: %s", unfit, why);
+		return false;
+	}
+	return pq_link_check(&options->url, problem);
+}
+
 bool
 options_settle_servers(struct options *options, enum option_source *blamed, struct problem *problem)
 {
@@ -177,9 +240,10 @@ options_settle_servers(struct options *options, enum option_source *blamed, stru
 	if (!options->has_quarantine)
 		options->quarantine_ns = options->ttl_ns;
 	if (options->url_count < 2) {
-		*blamed = SOURCE_LINE;
 		if (options_source(options, "quarantine") != SOURCE_LINE)
-			return true;
+			return options->url.scheme != URL_POSTGRES ||
+			    settle_postgres(options, blamed, problem);
+		*blamed = SOURCE_LINE;
 		problem_set(problem, "--quarantine goes with several servers (-S more than once)");
 		return false;
 	}

@@ -35,8 +35,8 @@ static const struct option_row table[] = {
 	set_if_unreachable, 0},
     {'S', {"server"}, "URL", {"DLOCK_SERVER"},
 	"redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path[?db=N], "
-	"redis+sentinel://host,host/service[/db] or redis+cluster://host,host; several -S: a "
-	"majority decides",
+	"redis+sentinel://host,host/service[/db], redis+cluster://host,host or "
+	"postgresql://user@host/db; several -S: a majority decides",
 	set_server, OPTION_OF_REPORTS},
     {0, {"tls"}, NULL, {0}, "speak TLS, also with redis://", set_tls, OPTION_OF_REPORTS},
     {0, {"cacert"}, "FILE", {0}, "CAs to trust, in place of the system's", set_cacert,

@@ -29,6 +29,10 @@ ending_on_lost(struct job *job, struct instant now)
 			/* Whose end has begun (--max-hold) has had the signal. */
 			if (job->stage != STAGE_ENDING)
 				command_signal_tree(&job->command, settings->first_signal);
+		} else if (job->lock.loss == LOSS_ENDED && !testing_hook("no-kill")) {
+			/* Others may have it already: no grace. */
+			job->stage = STAGE_ENDING;
+			command_kill(&job->command, settings->lock.terms.slack_ns, now);
 		} else if (!testing_hook("no-kill")) {
 			job->stage = STAGE_ENDING;
 			command_end(&job->command, settings->first_signal, kill_at, now);

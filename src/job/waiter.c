@@ -47,7 +47,9 @@ tell_expiry(const struct job *job)
 {
 	int64_t left_ns = job->lock.holder.left_ns;
 	char left[32];
-	if (left_ns < 0)
+	if (job->lock.holder.by_session)
+		message_debug("'%s' is held by a session", job->settings->name);
+	else if (left_ns < 0)
 		message_debug("'%s' is held; its key has no expiry", job->settings->name);
 	else
 		message_debug("'%s' is held; its key expires in %s", job->settings->name,

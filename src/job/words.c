@@ -86,6 +86,10 @@ words_describe_loss(const struct job *job, char *out, size_t size)
 		snprintf(out, size, "it was broken (dlock --break)%s%s", text[0] ? " by " : "",
 		    text);
 		break;
+	case LOSS_ENDED:
+		snprintf(out, size, "its session has ended, and others may have it: %s",
+		    lock->loss_problem.text);
+		break;
 	case LOSS_UNCONFIRMED:
 		snprintf(out, size, "could not be confirmed for %s (%s: %s)",
 		    value_print_duration(text, sizeof text,
@@ -103,6 +107,7 @@ measure_breach(const struct job *job)
 {
 	const struct lock *lock = &job->lock;
 	bool by_server = lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER ||
+	    lock->loss == LOSS_ENDED ||
 	    (lock->loss == LOSS_NONE && lock->released == RELEASE_FOUND_LOST);
 	struct instant from = lock->t0;
 	if (!by_server)

@@ -43,6 +43,15 @@ lock_on_look_answer(struct lock *lock, const struct store_answer *answer)
 		lock_change(lock, LOCK_LOST, now);
 }
 
+void
+lock_end_session(struct lock *lock, const struct problem *why, struct instant now)
+{
+	if (!lock_is_held(lock))
+		return;
+	lock->problem = *why;
+	lose(lock, LOSS_ENDED, now);
+}
+
 static void
 renew(struct lock *lock, struct instant now)
 {
@@ -60,6 +69,10 @@ lock_on_renew_answer(struct lock *lock, const struct store_answer *answer)
 	const struct lease_terms *terms = &lock->settings.terms;
 	struct instant now = answer->received_at;
 
+	if (answer->outcome == OUTCOME_LOST && answer->ended) {
+		lock_end_session(lock, &answer->problem, now);
+		return;
+	}
 	if (answer->outcome == OUTCOME_LOST) {
 		lock->partly = answer->partly;
 		lose(lock, answer->gone ? LOSS_GONE : LOSS_ANOTHER, now);

@@ -11,6 +11,8 @@ static void
 on_disturbed(void *context, struct instant now);
 static void
 on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now);
+static void
+on_ended(void *context, const struct problem *why, struct instant now);
 
 void
 lock_init(struct lock *lock, struct store *store, const struct lock_settings *settings,
@@ -20,6 +22,7 @@ lock_init(struct lock *lock, struct store *store, const struct lock_settings *se
 	    .answered = on_answered,
 	    .disturbed = on_disturbed,
 	    .woken = on_woken,
+	    .ended = on_ended,
 	};
 	memset(lock, 0, sizeof *lock);
 	lock->settings = *settings;
@@ -173,6 +176,12 @@ static void
 on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
 {
 	lock_wake(context, wake, left_ns, now);
+}
+
+static void
+on_ended(void *context, const struct problem *why, struct instant now)
+{
+	lock_end_session(context, why, now);
 }
 
 void

@@ -54,6 +54,7 @@ enum lock_loss {
 	LOSS_ANOTHER,
 	LOSS_BROKEN, /* by --break: it is still kept from others, until it is released */
 	LOSS_UNCONFIRMED,
+	LOSS_ENDED, /* with its session: others may have it at once */
 };
 
 /* How a release ended. */

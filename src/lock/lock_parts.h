@@ -87,6 +87,9 @@ lock_rejoin(struct lock *lock, struct instant now);
 
 void
 lock_on_renew_answer(struct lock *lock, const struct store_answer *answer);
+/* What the store's `ended` brings. */
+void
+lock_end_session(struct lock *lock, const struct problem *why, struct instant now);
 /* LOST: the answer to who has it now. */
 void
 lock_on_look_answer(struct lock *lock, const struct store_answer *answer);

@@ -7,7 +7,8 @@ void
 lock_release(struct lock *lock, struct instant now, int64_t rest_ns)
 {
 	const struct lease_terms *terms = &lock->settings.terms;
-	bool given_away = lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER;
+	bool given_away =
+	    lock->loss == LOSS_GONE || lock->loss == LOSS_ANOTHER || lock->loss == LOSS_ENDED;
 	if (lock->state == LOCK_LOST && given_away && !lock->explained) {
 		/* Who has it will be known in a moment. */
 		lock->release_waits = true;

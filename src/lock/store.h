@@ -65,6 +65,7 @@ struct holder {
 	bool ours;       /* broken: it is our lock, and `identity` is who has broken it */
 	int64_t held_ns; /* by the server's clock; -1 unknown */
 	int64_t left_ns; /* until there may be room, should nothing be done; -1: for ever */
+	bool by_session; /* it is had as long as a session lives: left_ns is when to look again */
 };
 
 struct store_request {
@@ -102,6 +103,7 @@ struct store_answer {
 	const char *token; /* acquire, OK: which one it is held by, NULL: the caller's; borrowed */
 	bool gone;         /* LOST: nobody has the key; else another has */
 	bool partly;       /* LOST: some of it is still ours, and is to be released */
+	bool ended;        /* LOST: with its session, so that others may have it from that moment */
 	bool for_good;     /* REFUSED: another try would be refused as well */
 	int slot;          /* acquire, OK: which of the slots */
 	struct holder holder;   /* HELD */
@@ -125,6 +127,8 @@ struct store_events {
 	 * lost yet. */
 	void (*disturbed)(void *context, struct instant now);
 	void (*woken)(void *context, enum wake wake, int64_t left_ns, struct instant now);
+	/* The session that had the lock has ended, and the lock is free. */
+	void (*ended)(void *context, const struct problem *why, struct instant now);
 };
 
 struct store_operations {

@@ -11,7 +11,7 @@
 
 #define SCHEMES                                                                                    \
 	"redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, redis+cluster://, "  \
-	"rediss+cluster://"
+	"rediss+cluster://, postgres://, postgresql://"
 #define EXAMPLE URL_EXAMPLE
 #define UNIX_EXAMPLE "unix:///path/to.sock"
 #define SCHEME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
@@ -213,8 +213,9 @@ parse_unix(struct url *url, const char *rest, enum url_unknown_keys unknown,
 static const struct {
 	const char *scheme, *advice;
 } other_schemes[] = {
-    {"postgres", "postgres:// is not in this version of dlock"},
-    {"postgresql", "postgresql:// is not in this version of dlock"},
+    {"pg", "PostgreSQL is named by postgresql://"},
+    {"pgsql", "PostgreSQL is named by postgresql://"},
+    {"postgresql+psycopg2", "PostgreSQL is named by postgresql://"},
     {"redis-sentinel", "sentinels are named by redis+sentinel://"},
     {"sentinel", "sentinels are named by redis+sentinel://"},
     {"redis-cluster", "a cluster is named by redis+cluster://"},
@@ -271,6 +272,8 @@ static const struct {
     {"rediss+sentinel://", URL_SENTINEL, true, parse_sentinel},
     {"redis+cluster://", URL_CLUSTER, false, parse_cluster},
     {"rediss+cluster://", URL_CLUSTER, true, parse_cluster},
+    {"postgresql://", URL_POSTGRES, false, url_parse_postgres},
+    {"postgres://", URL_POSTGRES, false, url_parse_postgres},
 };
 
 bool

@@ -7,6 +7,7 @@
  *   unix:///path/to.sock[?db=N]
  *   redis+sentinel://[user[:password]@]host[:port],host[:port].../service[/db] rediss+sentinel://
  *   redis+cluster://[user[:password]@]host[:port],host[:port]...                  rediss+cluster://
+ *   postgresql://[user[:password]@][host[:port],...][/database][?key=value&...]   postgres://
  *
  * User, password and path may be percent-encoded (RFC 3986, section 2.1), IPv6 literals stand in
  * brackets. */
@@ -25,7 +26,11 @@ enum url_scheme {
 	URL_UNIX,
 	URL_SENTINEL, /* the places are those of sentinels */
 	URL_CLUSTER,  /* those of some of its nodes */
+	URL_POSTGRES, /* libpq's */
 };
+
+/* What libpq is given, NUL included. */
+#define URL_LIBPQ_SIZE 2048
 
 /* So many may be named in one URL. */
 #define URL_MAX_PLACES 16
@@ -54,8 +59,16 @@ struct url {
 	char sentinel_password[512];
 	bool has_sentinel_password;
 	char sentinel_password_file[TLS_PATH_SIZE];
+	/* URL_POSTGRES: ?dlock_key=, the lock's number, in place of one made of its name; and what
+	 * is added to fencing numbers. */
+	bool has_lock_number;
+	int64_t lock_number;
+	int64_t fence_base;
 	size_t place_count;
-	struct url_place places[URL_MAX_PLACES]; /* last: url_parse clears none of it */
+	/* Last: url_parse clears none of it. */
+	struct url_place places[URL_MAX_PLACES];
+	char
+	    libpq[URL_LIBPQ_SIZE]; /* URL_POSTGRES: the URL without passwords and keys of dlock's */
 };
 
 /* How strictly a query string is read: REDIS_URL is shared with other programs and may carry
@@ -82,7 +95,11 @@ url_print(const struct url *url, char *out, size_t size);
 char *
 url_find_password(char *text, size_t *length);
 
-/* The same for that of the sentinels, in the query. */
+/* Overwrites the secrets in the query of a PostgreSQL URL; others are left as they are. */
+void
+url_scrub_postgres(char *text);
+
+/* As url_find_password for that of the sentinels, in the query. */
 char *
 url_find_sentinel_password(char *text, size_t *length);
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 
 /* What the files behind net/url.h share: url.c takes a URL apart, url_places.c the hosts in it,
- * url_query.c what follows its ?. */
+ * url_query.c what follows its ?, url_postgres.c what is libpq's. */
 #ifndef DLOCK_NET_URL_PARTS_H
 #define DLOCK_NET_URL_PARTS_H
 
@@ -37,6 +37,16 @@ url_parse_place(struct span text, int default_port, struct url_place *place,
 /* Several of them, with commas between. */
 bool
 url_parse_places(struct url *url, struct span text, int default_port, struct problem *problem);
+
+/* -- url_postgres.c --------------------------------------------------------------------------- */
+
+bool
+url_parse_postgres(struct url *url, const char *rest, enum url_unknown_keys unknown,
+    struct problem *problem);
+
+/* As url_print. */
+void
+url_print_postgres(const struct url *url, char *out, size_t size);
 
 /* -- url_query.c ------------------------------------------------------------------------------ */
 

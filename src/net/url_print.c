@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/url.h"
+#include "net/url_parts.h"
 
 #define BLANKS " \t\r\n\v\f"
 
@@ -91,6 +91,9 @@ url_print(const struct url *url, char *out, size_t size)
 	case URL_CLUSTER:
 		used = within(print_start(url, "+cluster", out, size), size);
 		print_places(url, out + used, size - used);
+		break;
+	case URL_POSTGRES:
+		url_print_postgres(url, out, size);
 		break;
 	case URL_UNIX:
 		snprintf(out, size, "unix://%s%s", encode(place, url->path, BLANKS "?"), db);

@@ -19,6 +19,7 @@ route_open(struct route **route, struct loop *loop, const struct route_settings 
 	switch (settings->url->scheme) {
 	case URL_REDIS:
 	case URL_UNIX:
+	case URL_POSTGRES:
 		return 0;
 	case URL_CLUSTER:
 		*route = cluster_route_new(loop, settings->url, settings->key);

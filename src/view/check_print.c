@@ -276,6 +276,14 @@ check_print_facts(struct text *text, const struct check_facts *facts)
 }
 
 void
+check_print_times(struct text *text, const struct check_facts *facts)
+{
+	struct line line = {.used = 0};
+	print_times(text, &line, facts);
+	print_features(text, &line, facts);
+}
+
+void
 check_print_verdict(struct text *text, const struct check_facts *facts,
     const struct check_judgement *judgement)
 {

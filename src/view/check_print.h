@@ -12,6 +12,10 @@
 void
 check_print_facts(struct text *text, const struct check_facts *facts);
 
+/* The times among them, and which features work: these of any engine. */
+void
+check_print_times(struct text *text, const struct check_facts *facts);
+
 /* The last line. */
 void
 check_print_verdict(struct text *text, const struct check_facts *facts,

@@ -68,8 +68,10 @@ picture_describe_party(const struct sight *sight, const struct party *party, cha
 }
 
 static void
-append_expiry(const struct party *party, char *out, size_t size)
+append_expiry(const struct sight *sight, const struct party *party, char *out, size_t size)
 {
+	if (sight->by_session)
+		return; /* its life needs no word */
 	if (party->left_ms < 0)
 		append(out, size, "; it has no expiry");
 	else
@@ -85,12 +87,12 @@ append_holding(const struct sight *sight, const struct party *party, char *out, 
 	switch (party->role) {
 	case PARTY_GRANTED:
 		append(out, size, "granted to %s, which has not confirmed it yet", who);
-		append_expiry(party, out, size);
+		append_expiry(sight, party, out, size);
 		break;
 	case PARTY_HOLDING:
 	case PARTY_FOREIGN:
 		append(out, size, HELD_BY "%s", who);
-		append_expiry(party, out, size);
+		append_expiry(sight, party, out, size);
 		break;
 	case PARTY_DONE:
 		append_time(out, size, "kept for another ", party->left_ms, "");

@@ -34,9 +34,8 @@ sight_free(struct sight *sight)
 	*sight = (struct sight){.left_ms = -1};
 }
 
-/* One more, all zero; NULL: no memory, or too many. */
-static struct party *
-add_party(struct sight *sight)
+struct party *
+sight_add_party(struct sight *sight)
 {
 	if (sight->count == sight->room) {
 		size_t room = sight->room == 0 ? 8 : 2 * sight->room;
@@ -145,7 +144,7 @@ add_holder(struct sight *sight, const struct slice *name, const struct slice *sc
 	const char *token = split_name(text, &role);
 	if (is_there(sight, token))
 		return true;
-	struct party *party = add_party(sight);
+	struct party *party = sight_add_party(sight);
 	if (party == NULL)
 		return false;
 	snprintf(party->token, sizeof party->token, "%s", token);
@@ -170,7 +169,7 @@ add_holder(struct sight *sight, const struct slice *name, const struct slice *sc
 static bool
 add_waiter(struct sight *sight, const struct slice *token, const struct slice *record)
 {
-	struct party *party = add_party(sight);
+	struct party *party = sight_add_party(sight);
 	if (party == NULL)
 		return false;
 	slice_copy(token, party->token, sizeof party->token);

@@ -60,6 +60,7 @@ struct sight {
 	char value[129]; /* what stands at the key, cut */
 	int slots;       /* how many there may be; 0: it is not for slots */
 	int64_t left_ms; /* until all that holds it has expired; -1: it does not, or it is free */
+	bool by_session; /* held as long as sessions live: nothing of it expires */
 	int64_t now_us;  /* the server's clock */
 	/* How many there are, when not all of them are parties; among the waiting the dead too. */
 	int64_t held, waiting;
@@ -81,6 +82,10 @@ sight_begin(struct sight *sight, const char *name, const char *key);
 /* Gives back the memory. */
 void
 sight_free(struct sight *sight);
+
+/* One more party, all zero but slot and left_ms; NULL: sight->no_memory. */
+struct party *
+sight_add_party(struct sight *sight);
 
 /* Adds a page: the answer of status.lua. False: it makes no sense, or sight->no_memory. */
 bool

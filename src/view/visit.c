@@ -199,9 +199,15 @@ visit_hear(struct visit *visit)
 int
 visit_explain(const struct visit *visit, const char *action)
 {
-	const struct problem *problem = &visit->problem;
-	message_error("cannot %s at %s: %s", action, visit->settings->server, problem->text);
-	if (visit->outcome == OUTCOME_DENIED)
+	return visit_explain_failure(visit->settings, action, visit->outcome, &visit->problem);
+}
+
+int
+visit_explain_failure(const struct view_settings *settings, const char *action,
+    enum outcome outcome, const struct problem *problem)
+{
+	message_error("cannot %s at %s: %s", action, settings->server, problem->text);
+	if (outcome == OUTCOME_DENIED)
 		return EXIT_DENIED;
 	if (problem->is_setting)
 		return EXIT_CONFIG;

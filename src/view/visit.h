@@ -79,6 +79,11 @@ visit_hear(struct visit *visit);
 int
 visit_explain(const struct visit *visit, const char *action);
 
+/* The same of any failure. */
+int
+visit_explain_failure(const struct view_settings *settings, const char *action,
+    enum outcome outcome, const struct problem *problem);
+
 void
 visit_end(struct visit *visit);
 

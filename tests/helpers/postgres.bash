@@ -184,6 +184,17 @@ sql() {
 	sql_of "$PG_DIR" "$@"
 }
 
+# end_sessions: of tests before; none is left.
+end_sessions() {
+	sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND
+		pid <> pg_backend_pid()" >/dev/null
+	wait_until 5s no_sessions
+}
+
+no_sessions() {
+	[ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")" = 1 ]
+}
+
 standby_streams() {
 	[ "$(sql "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")" -ge 1 ]
 }

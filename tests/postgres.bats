@@ -97,7 +97,7 @@ sql_says() {
 
 # What else shares the session's name space, or does less than it says.
 @test "the session's settings are what a lock needs, whatever the user's defaults are" {
-	sql "ALTER ROLE postgres SET synchronous_commit = off; ALTER ROLE postgres SET statement_timeout = '1ms';
+	sql "ALTER ROLE postgres SET synchronous_commit = off; ALTER ROLE postgres SET idle_session_timeout = '1s';
 		ALTER ROLE postgres SET search_path = evil, pg_catalog; CREATE SCHEMA evil;
 		CREATE FUNCTION evil.pg_try_advisory_lock(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'"
 	at_teardown reset_role
@@ -105,10 +105,12 @@ sql_says() {
 	wait_until 5s pg_held job
 	run -75 dlock -n job true
 	assert_output --partial 'sleep'
+	pause 1.5
+	pg_held job
 }
 
 reset_role() {
-	PGOPTIONS='-c statement_timeout=0 -c search_path=pg_catalog' sql \
+	PGOPTIONS='-c search_path=pg_catalog' sql \
 		"ALTER ROLE postgres RESET ALL; DROP SCHEMA IF EXISTS evil CASCADE"
 }
 

@@ -280,6 +280,7 @@ at_two_addresses() {
 	refused 64 '--cert and --key go together' -S rediss://127.0.0.1:1 --key client.key
 	refused 64 '--sni is a name, not an address' -S rediss://127.0.0.1:1 --sni ::1
 	refused 64 'cannot be read again for the next connection' -S rediss://127.0.0.1:1 --cacert /dev/fd/7
+	refused 64 "bad cacert in the server URL: '/dev/fd/7' cannot be read again" -S 'rediss://127.0.0.1:1?cacert=/dev/fd/7'
 	refused 64 'no file named' -S rediss://127.0.0.1:1 --cacert ''
 	refused 64 "bad tls in the server URL: neither 'yes' nor 'no'" -S 'redis://127.0.0.1:1?tls=maybe'
 	refused 64 '--cacert is for TLS' -S 'redis://127.0.0.1:1?cacert=ca.pem'

@@ -3,38 +3,27 @@
 
 /* The options of TLS, and what comes of them and of the server's URL together. */
 #include <arpa/inet.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "cli/options_parts.h"
 #include "cli/setters.h"
 
 static bool
-take_text(char *out, size_t size, const char *value, const char *what, struct problem *problem)
+take_text(struct options *options, const char *name, const char *value, struct problem *problem)
 {
+	const struct tls_text *text = tls_text_find(name, strlen(name));
+	if (!tls_text_check(text, value, problem))
+		return false;
 	if (value[0] == '\0') {
-		problem_set(problem, "no %s named", what);
+		problem_set(problem, "no %s named", text->what);
 		return false;
 	}
-	if (strlen(value) >= size) {
-		problem_set(problem, "a %s has at most %zu bytes here", what, size - 1);
+	if (strlen(value) >= text->size) {
+		problem_set(problem, "a %s has at most %zu bytes here", text->what, text->size - 1);
 		return false;
 	}
-	memcpy(out, value, strlen(value) + 1);
+	memcpy(tls_text_in(&options->tls, text), value, strlen(value) + 1);
 	return true;
-}
-
-static bool
-take_path(char *out, const char *value, const char *what, struct problem *problem)
-{
-	/* It would be there for one connection, and cost the lock at the next. */
-	if (strncmp(value, "/dev/fd/", 8) == 0 || strncmp(value, "/proc/self/fd/", 14) == 0 ||
-	    strcmp(value, "/dev/stdin") == 0) {
-		problem_set(problem,
-		    "'%.40s' cannot be read again for the next connection: name a file", value);
-		return false;
-	}
-	return take_text(out, TLS_PATH_SIZE, value, what, problem);
 }
 
 bool
@@ -56,45 +45,34 @@ set_insecure(struct options *options, const char *value, struct problem *problem
 bool
 set_cacert(struct options *options, const char *value, struct problem *problem)
 {
-	return take_path(options->tls.cacert, value, "file", problem);
+	return take_text(options, "cacert", value, problem);
 }
 
 bool
 set_cacertdir(struct options *options, const char *value, struct problem *problem)
 {
-	return take_path(options->tls.cacertdir, value, "directory", problem);
+	return take_text(options, "cacertdir", value, problem);
 }
 
 bool
 set_cert(struct options *options, const char *value, struct problem *problem)
 {
-	return take_path(options->tls.cert, value, "file", problem);
+	return take_text(options, "cert", value, problem);
 }
 
 bool
 set_key(struct options *options, const char *value, struct problem *problem)
 {
-	return take_path(options->tls.key, value, "file", problem);
+	return take_text(options, "key", value, problem);
 }
 
 bool
 set_sni(struct options *options, const char *value, struct problem *problem)
 {
-	return take_text(options->tls.sni, TLS_NAME_SIZE, value, "name", problem);
+	return take_text(options, "sni", value, problem);
 }
 
 /* -- together --------------------------------------------------------------------------------- */
-
-static const struct {
-	const char *name;
-	size_t offset; /* in struct tls_settings */
-} texts[] = {
-    {"cacert", offsetof(struct tls_settings, cacert)},
-    {"cacertdir", offsetof(struct tls_settings, cacertdir)},
-    {"cert", offsetof(struct tls_settings, cert)},
-    {"key", offsetof(struct tls_settings, key)},
-    {"sni", offsetof(struct tls_settings, sni)},
-};
 
 /* Does whoever named the server, or somebody stronger, say this of TLS? A config file may have
  * settings of TLS for the servers that need them. */
@@ -109,13 +87,13 @@ static bool
 check_clear(const struct options *options, const struct url *url, enum option_source *blamed,
     struct problem *problem)
 {
-	const char *in_url = (const char *)&url->tls, *given = (const char *)&options->tls;
 	const char *name = NULL;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts && name == NULL; i++) {
-		bool is_in_url = in_url[texts[i].offset] != '\0';
-		if ((is_in_url || given[texts[i].offset] != '\0') &&
-		    knows_server(options, texts[i].name, is_in_url))
-			name = texts[i].name;
+	for (size_t i = 0; i < TLS_TEXTS && name == NULL; i++) {
+		const struct tls_text *text = &tls_texts[i];
+		bool is_in_url = tls_text_given(&url->tls, text)[0] != '\0';
+		if ((is_in_url || tls_text_given(&options->tls, text)[0] != '\0') &&
+		    knows_server(options, text->name, is_in_url))
+			name = text->name;
 	}
 	if (name == NULL && (url->tls.insecure || options->tls.insecure) &&
 	    knows_server(options, "insecure", url->tls.insecure))
@@ -170,12 +148,12 @@ settle_one(const struct options *options, struct url *url, bool others_have_tls,
 		return others_have_tls || check_clear(options, url, blamed, problem);
 	tls->insecure = tls->insecure || options->tls.insecure;
 	enum option_source server = options_source(options, "server");
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		char *text = (char *)tls + texts[i].offset;
-		const char *option = (const char *)&options->tls + texts[i].offset;
+	for (size_t i = 0; i < TLS_TEXTS; i++) {
+		char *text = tls_text_in(tls, &tls_texts[i]);
+		const char *option = tls_text_given(&options->tls, &tls_texts[i]);
 		/* In the URL it is as strong as the URL; of two that are equal the option wins. */
 		if (option[0] != '\0' &&
-		    (text[0] == '\0' || options_source(options, texts[i].name) >= server))
+		    (text[0] == '\0' || options_source(options, tls_texts[i].name) >= server))
 			memcpy(text, option, strlen(option) + 1);
 	}
 	return check_pairs(options, url, blamed, problem);

@@ -21,22 +21,8 @@
 #include <stddef.h>
 
 #include "base/problem.h"
+#include "net/tls_settings.h"
 #include "net/transfer.h"
-
-#define TLS_PATH_SIZE 512
-#define TLS_NAME_SIZE 256
-
-/* As redis-cli(1) calls them. Empty: not given. */
-struct tls_settings {
-	bool on; /* rediss://, --tls */
-	bool insecure;
-	char cacert[TLS_PATH_SIZE];
-	char cacertdir[TLS_PATH_SIZE];
-	char cert[TLS_PATH_SIZE];
-	char key[TLS_PATH_SIZE];
-	char
-	    sni[TLS_NAME_SIZE]; /* the server's name, asked for and verified in place of the host */
-};
 
 struct tls;
 

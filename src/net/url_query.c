@@ -67,21 +67,22 @@ static bool
 parse_tls_item(struct tls_settings *tls, struct span key, struct span value, bool *taken,
     struct problem *problem)
 {
-	const struct text_key texts[] = {
-	    {"cacert", tls->cacert, sizeof tls->cacert},
-	    {"cacertdir", tls->cacertdir, sizeof tls->cacertdir},
-	    {"cert", tls->cert, sizeof tls->cert},
-	    {"key", tls->key, sizeof tls->key},
-	    {"sni", tls->sni, sizeof tls->sni},
-	};
+	struct problem why;
 	*taken = true;
 	if (is_key(key, "tls"))
 		return parse_switch(value, "tls", &tls->on, problem);
 	if (is_key(key, "insecure"))
 		return parse_switch(value, "insecure", &tls->insecure, problem);
-	const struct text_key *text = find_text(texts, sizeof texts / sizeof *texts, key);
+	const struct tls_text *text = tls_text_find(key.start, key.length);
 	*taken = text != NULL;
-	return text == NULL || url_decode(text->text, text->size, value, text->name, problem);
+	if (text == NULL)
+		return true;
+	if (!url_decode(tls_text_in(tls, text), text->size, value, text->name, problem))
+		return false;
+	if (tls_text_check(text, tls_text_in(tls, text), &why))
+		return true;
+	problem_set(problem, "bad %s in the server URL: %s", text->name, why.text);
+	return false;
 }
 
 /* *taken: it is one of the sentinels' login. */

@@ -100,13 +100,13 @@ static void
 on_notice(void *context, const PGresult *result)
 {
 	struct pq_link *link = context;
-	const char *state = link->library->PQresultErrorField(result, PQ_DIAG_SQLSTATE);
+	const char *severity = link->library->PQresultErrorField(result, PQ_DIAG_SEVERITY);
 	const char *text = link->library->PQresultErrorField(result, PQ_DIAG_MESSAGE_PRIMARY);
-	if (link->library->PQresultStatus(result) != PQ_FATAL_ERROR || state == NULL)
+	if (severity == NULL || text == NULL ||
+	    (strcmp(severity, "FATAL") != 0 && strcmp(severity, "PANIC") != 0))
 		return;
 	link->is_ended = true;
-	problem_set(&link->last_words, "the server has ended the session: %.300s",
-	    text != NULL ? text : state);
+	problem_set(&link->last_words, "the server has ended the session: %.300s", text);
 }
 
 static void

@@ -36,10 +36,10 @@ enum pq_polling {
 enum pq_status {
 	PQ_COMMAND_OK = 1,
 	PQ_TUPLES_OK = 2,
-	PQ_FATAL_ERROR = 7,
 };
 
 #define PQ_ERRORS_VERBOSE 2
+#define PQ_DIAG_SEVERITY 'V'
 #define PQ_DIAG_SQLSTATE 'C'
 #define PQ_DIAG_MESSAGE_PRIMARY 'M'
 

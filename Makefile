@@ -6,6 +6,7 @@
 #   make bench        how fast it is, beside what is used in its place
 #   make check        everything a change must pass (minutes); check-long, fuzz: the hours
 #   make torture      dlocks and real servers, killed, stopped, cut off, at random: docs/verification.md
+#   make sim          many schedules of simulated dlocks, servers and faults: docs/verification.md
 #   make deps         install, with apt-get, what the targets here need
 #   make install      below PREFIX=/usr/local; each directory below has a variable, and DESTDIR= is
 #                     put before all of them. uninstall takes it back
@@ -126,12 +127,19 @@ programs = $(patsubst tests/tools/%.c,$(BUILD)/tools/%,$(filter-out %_preload.c,
 benches = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 model_objects = $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(model_sources))
 units = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(unit_sources))
+# The simulator: the real code but for main.c, linked with what stands in for the kernel and the servers.
+# Without _FORTIFY_SOURCE, which gives functions of the C library other names.
+sim_cflags = -O2 -g -U_FORTIFY_SOURCE
+sim_wraps = $(foreach name,$(shell sed '/^\#/d' tests/sim/wrapped.list),-Wl,--wrap=$(name))
+sim_objects = $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(filter-out tests/sim/replay%,$(wildcard tests/sim/*.c)))
+sim_real = $(patsubst %.c,$(BUILD)/sim/%.o,$(filter-out src/main.c src/cli/% src/view/%,$(sources)))
+sim_libs = $(library_libs) $(lua_libs)
 # The sources with clang's counters in them.
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
 fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
 .PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized check-acl \
-	check-fuzz check-long torture fuzz lint format \
+	check-fuzz check-sim check-long sim torture fuzz lint format \
 	sanitize matrix matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -187,7 +195,20 @@ $(BUILD)/unit/model_test: unit_libs = $(lua_libs)
 $(BUILD)/sim/%.o: tests/sim/%.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
-	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -c -o $@ $<
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(sim_cflags) -c -o $@ $<
+
+$(BUILD)/sim/src/%.o: src/%.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(sim_cflags) -c -o $@ $<
+
+$(BUILD)/sim/real.a: $(sim_real)
+	$(say) 'AR   $@'
+	$(run)rm -f $@ && $(AR) rcT $@ $^
+
+$(BUILD)/sim/sim: $(sim_objects) $(BUILD)/sim/real.a tests/sim/wrapped.list
+	$(say) 'LINK $@'
+	$(run)$(CC) $(sim_cflags) $(LDFLAGS) -o $@ $(sim_objects) $(BUILD)/sim/real.a $(sim_wraps) $(sim_libs) $(LDLIBS)
 
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
@@ -240,7 +261,7 @@ tools: $(programs) $(preloads) $(benches)
 unit: $(units)
 objects: $(plain_objects) $(plain_rare_objects)
 fuzz-programs: $(fuzz_programs)
-built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs
+built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs $(BUILD)/sim/sim
 sanitize: $(BUILD)/asan/dlock
 
 # What follows starts make a second time where packages may just have been installed: this make
@@ -254,7 +275,7 @@ deps:
 check:
 	@scripts/deps ensure build check
 	@$(make_built)
-	@tests/run lint fuzz unit bats sanitized acl
+	@tests/run lint fuzz sim unit bats sanitized acl
 
 check-unit:
 	@scripts/deps ensure build check
@@ -280,6 +301,18 @@ check-fuzz:
 	@scripts/deps ensure build check
 	@$(MAKE) --no-print-directory $(jobs) WERROR=1 fuzz-programs
 	@tests/run fuzz
+
+# SEED=N: that one schedule, told step by step. SCHEDULES: how many; the floors are for 100,000 and more.
+SCHEDULES ?= 100000
+sim:
+	@scripts/deps ensure build check
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 $(BUILD)/sim/sim
+	@$(if $(SEED),$(BUILD)/sim/sim seed $(SEED),$(BUILD)/sim/sim run $(jobs) -f $(if $(FLOOR),$(FLOOR),1000) $(SCHEDULES) $(FIRST))
+
+check-sim:
+	@scripts/deps ensure build check
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 $(BUILD)/sim/sim
+	@tests/run sim
 
 # For hours: each target for FUZZ_SECONDS, one a processor. What they find worth trying is kept in
 # build/fuzz/corpus for the next time; the tree is left alone (scripts/fuzz says how to add to it).

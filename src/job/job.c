@@ -124,13 +124,8 @@ run(struct job *job)
 		/* Of one that has gone, or is no ancestor of ours, the token may be there still. */
 		job->lock.settings.under = settings->reentrant && inquiry_runner_is_above(ancestor);
 	}
-	/* A process that was stopped, or a machine that slept, right after the grant: confirmed
-	 * afresh with the same token before anything runs. */
-	do {
-		if (!waiter_acquire(job, &status))
-			return status;
-	} while (
-	    instant_reached(lease_renew_at(&job->settings->lock.terms, job->lock.t0), clock_now()));
+	if (!waiter_acquire(job, &status))
+		return status;
 	if (job->cover == COVER_LOCK)
 		message_verbose("acquired '%s' after %s, fence %s", settings->name,
 		    value_print_duration(waited, sizeof waited,

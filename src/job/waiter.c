@@ -187,8 +187,8 @@ go_on_without(struct job *job, int *status)
 	return false;
 }
 
-bool
-waiter_acquire(struct job *job, int *status)
+static bool
+acquire(struct job *job, int *status)
 {
 	const struct job_settings *settings = job->settings;
 	struct instant now = clock_now();
@@ -223,4 +223,17 @@ waiter_acquire(struct job *job, int *status)
 		return ancestor_enter(job, status);
 	*status = explain_failure(job);
 	return false;
+}
+
+/* A process that was stopped, or a machine that slept, right after the grant: confirmed afresh with
+ * the same token before anything runs. */
+bool
+waiter_acquire(struct job *job, int *status)
+{
+	do {
+		if (!acquire(job, status))
+			return false;
+	} while (
+	    instant_reached(lease_renew_at(&job->settings->lock.terms, job->lock.t0), clock_now()));
+	return true;
 }

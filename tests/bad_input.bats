@@ -71,7 +71,8 @@ teardown() { refusals_teardown; }
 	for value in 600 256 -1 '' x 1x 1.5 +1 ' 1' '1 ' 0x10 1e2 99999999999999999999 18446744073709551617; do
 		bad "--conflict-exit-code: not a number from 0 to 255: '.*'" -n -E "$value" job touch ran
 	done
-	for value in 9007199254740992 -1 x '' 1.5 18446744073709551617; do
+	bad "--min-fence: 9007199254740992 is too high: at most 9007199254740991" --min-fence 9007199254740992 job touch ran
+	for value in -1 x '' 1.5 18446744073709551617; do
 		bad "--min-fence: not a number from 0 to 9007199254740991: '$value'" --min-fence "$value" job touch ran
 		bad_line "min-fence: not a number from 0 to 9007199254740991: '$value'" "min-fence = $value"
 	done

@@ -63,6 +63,9 @@ options_are_settled(const struct options *options, size_t row);
 void
 options_scrub(char *text);
 
+/* Redis's scripts have no whole numbers beyond it. */
+#define FENCE_BELOW (INT64_C(1) << 53)
+
 /* Adds a server, or several, blanks between them. */
 bool
 options_add_servers(struct options *options, const char *text, enum url_unknown_keys unknown,

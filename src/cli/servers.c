@@ -231,6 +231,18 @@ settle_postgres(struct options *options, enum option_source *blamed, struct prob
 	return pq_link_check(&options->url, problem);
 }
 
+/* A fence that Redis can exceed. */
+static bool
+check_min_fence(const struct options *options, enum option_source *blamed, struct problem *problem)
+{
+	if (options->min_fence < FENCE_BELOW || options->url.scheme == URL_POSTGRES)
+		return true;
+	*blamed = options_source(options, "min-fence");
+	problem_set(problem, "--min-fence: %lld is too high: at most %lld, but with PostgreSQL",
+	    (long long)options->min_fence, (long long)FENCE_BELOW - 1);
+	return false;
+}
+
 bool
 options_settle_servers(struct options *options, enum option_source *blamed, struct problem *problem)
 {
@@ -239,6 +251,8 @@ options_settle_servers(struct options *options, enum option_source *blamed, stru
 	*blamed = options_source(options, "server");
 	if (!options->has_quarantine)
 		options->quarantine_ns = options->ttl_ns;
+	if (!check_min_fence(options, blamed, problem))
+		return false;
 	if (options->url_count < 2) {
 		if (options_source(options, "quarantine") != SOURCE_LINE)
 			return options->url.scheme != URL_POSTGRES ||

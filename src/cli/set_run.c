@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/values.h"
+#include "cli/options_parts.h"
 #include "cli/setters.h"
 #include "lock/lease.h"
 
-#define FENCE_BELOW (INT64_C(1) << 53)
 #define LABEL_MAX 255
 #define WAITERS_MOST 1000000
 
@@ -199,7 +199,9 @@ set_fence(struct options *options, const char *value, struct problem *problem)
 bool
 set_min_fence(struct options *options, const char *value, struct problem *problem)
 {
-	return value_parse_count(value, 0, FENCE_BELOW - 1, &options->min_fence, problem);
+	/* PostgreSQL's may be higher: options_settle_servers knows whether it is that. */
+	return value_parse_count(value, 0, INT64_MAX - 1, &options->min_fence, problem) ||
+	    value_parse_count(value, 0, FENCE_BELOW - 1, &options->min_fence, problem);
 }
 
 bool

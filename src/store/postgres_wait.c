@@ -15,8 +15,8 @@
 
 /* From one in line to the next, so that the lock is taken, and that told, before the next one asks
  * for it. */
-#define TURN (4 * NS_PER_MS)
-#define TURNS_MOST 250
+#define TURN (8 * NS_PER_MS)
+#define TURNS_MOST 125
 /* A holder that dies sends no message. */
 #define LOOK_AGAIN (400 * NS_PER_MS)
 

@@ -42,7 +42,7 @@ class Agent:
             words += ["-s"]
         if plan["watch"] and chance.random() < 0.2:
             words += ["--watch"]
-        hold = chance.choice((5, 30, 100, 300, 300, 700, 1500, 4000))
+        hold = chance.choices((5, 30, 100, 300, 700, 1500, 4000, 9000), (8, 8, 8, 16, 8, 8, 6, 2))[0]
         if plan["at_least"] and chance.random() < 0.05:
             words += ["--at-least", "400ms"]
         flags = ("t" if chance.random() < 0.5 else "") + ("d" if chance.random() < 0.3 else "") or "-"

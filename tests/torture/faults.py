@@ -345,8 +345,15 @@ def end_session(rack):
 
 @fault
 def plan_failover(rack):
+    """One at a time: in the ten seconds for which the old master of the last one has not been made a replica, Sentinel
+    may choose just that one, with its old data (docs/servers.md)."""
+    return rack.engine.is_whole() and rush_failover(rack, "plan_failover")
+
+
+@fault
+def rush_failover(rack, kind="rush_failover"):
     sentinel = some_server(rack, rack.engine.sentinels)
-    return sentinel is not None and tell(rack, "plan_failover", "SENTINEL", "FAILOVER", "main", server=sentinel)
+    return sentinel is not None and tell(rack, kind, "SENTINEL", "FAILOVER", "main", server=sentinel)
 
 
 @fault

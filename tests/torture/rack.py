@@ -150,6 +150,7 @@ class Rack:
         while not self.engine.is_whole() and time.monotonic() < end:
             self.engine.heal()
             time.sleep(0.3)
+        self.engine.mend()
 
     def look_after(self):
         """What is left when nobody wants anything any more, and whether the locks can be had."""

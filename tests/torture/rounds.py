@@ -41,6 +41,11 @@ class Round:
     planted: str = ""  # what the rack has to find: a part of the line that says so
 
 
+def calm_sentinel(directory, ttl_ms):
+    """Its sentinels do not take a busy machine for a dead master."""
+    return Sentinel(directory, ttl_ms, down_after_ms=4000)
+
+
 def quorum(count, quarantine=False):
     return lambda directory, ttl_ms: Quorum(directory, ttl_ms, count, quarantine)
 
@@ -53,12 +58,12 @@ ROUNDS = {
     "single-paused": Round(Single, "fence", {**KEPT, "pause_machine": 8}),
     "single-forgets": Round(Single, "fence", {**PLAIN, "forget_server": 1, "flush_server": 3, "delete_key": 8, "expire_key": 8, "steal_key": 4}),
     "single-clock": Round(Single, "fence", {**KEPT, "step_clock": 6}),
-    "sentinel-planned": Round(Sentinel, "exclusion", {**PLAIN, "plan_failover": 1}, ttl_ms=4000),
-    "sentinel-crash": Round(Sentinel, "fence", {**PLAIN, "plan_failover": 1, "crash_master": 1, "stop_master": 1, "crash_sentinel": 1,
-                            "stop_sentinel": 1, "part_servers": 1, "pause_machine": 2}, ttl_ms=4000),
+    "sentinel-planned": Round(calm_sentinel, "exclusion", {**PLAIN, "plan_failover": 1}, ttl_ms=4000),
+    "sentinel-crash": Round(Sentinel, "fence", {**PLAIN, "rush_failover": 0.4, "crash_master": 0.3, "stop_master": 0.3, "crash_sentinel": 1,
+                            "stop_sentinel": 1, "part_servers": 0.4, "pause_machine": 3}, ttl_ms=4000),
     "cluster-moves": Round(Cluster, "exclusion", {**PLAIN, "move_slot": 3}, ttl_ms=3000),
-    "cluster-crash": Round(Cluster, "fence", {**PLAIN, "move_slot": 2, "take_over": 1, "crash_master": 1, "stop_master": 1, "part_servers": 1,
-                           "pause_machine": 2}, ttl_ms=3000),
+    "cluster-crash": Round(Cluster, "fence", {**PLAIN, "move_slot": 2, "take_over": 1, "crash_master": 0.6, "stop_master": 0.6, "part_servers": 0.6,
+                           "pause_machine": 3}, ttl_ms=3000),
     "postgres": Round(PostgresLocks, "exclusion", {**PROCESSES, **NETWORK, "stop_server": 1}, watch=False, at_least=False),
     "postgres-ends": Round(PostgresLocks, "fence", {**PROCESSES, **NETWORK, "stop_server": 1, "crash_server": 1, "end_session": 8, "break_lock": 4,
                            "pause_machine": 4}, watch=False, at_least=False),

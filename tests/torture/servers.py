@@ -151,6 +151,9 @@ class Single:
     def all(self):
         return self.servers
 
+    def mend(self):
+        """What has to be done by hand when all servers are well."""
+
     def leftovers(self):
         """Locks that are still taken."""
         found = []
@@ -192,14 +195,14 @@ class Quorum(Single):
 
 
 class Sentinel(Single):
-    def __init__(self, directory, _ttl_ms):
+    def __init__(self, directory, _ttl_ms, down_after_ms=500):
         replica = ("--replicaof", SERVER_IP % 1, str(PORT))
         common = (*KEEPING, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--repl-timeout", "5")
         self.servers = [Redis(directory, number, *common, *(replica if number > 1 else ())) for number in (1, 2, 3)]
         wait_for("replicas", 20, lambda: self.replicas_of(SERVER_IP % 1) == 2)
         self.sentinels = [
             Redis(directory, number, sentinel=f"sentinel monitor main {SERVER_IP % 1} {PORT} 2\n"
-                  "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n")
+                  f"sentinel down-after-milliseconds main {down_after_ms}\nsentinel failover-timeout main 3000\n")
             for number in (1, 2, 3)
         ]
         wait_for("sentinels", 20, self.is_whole)
@@ -260,6 +263,12 @@ class Cluster(Single):
             if "role:slave" in about and "master_link_status:up" not in about:
                 return False
         return len(self.masters()) == 3
+
+    def mend(self):
+        """A slot whose move has met a dead master is half here and half there until somebody sees to it."""
+        if any("->-" in str(server.ask("CLUSTER", "NODES")) or "-<-" in str(server.ask("CLUSTER", "NODES")) for server in self.servers):
+            call("redis-cli", "--cluster", "fix", f"{self.servers[0].ip}:{PORT}", "--cluster-yes", check=False)
+            wait_for("the cluster", 30, self.is_whole)
 
     def owner(self, key):
         """The master that has the key's slot, and the slot."""

@@ -47,6 +47,16 @@ commands_in_worst_second() {
 	[ "${#lines[@]}" -eq 1 ]
 }
 
+@test "a slot that is moving for long: that is what is said, wherever it was asked last" {
+	LIAR_ASKS=yes start_liars
+	run -69 dlock -n job true
+	assert_output --partial "slot 3647 is moving to 127.0.0.1:"
+	refute_output --partial "to and fro"
+	run -69 dlock --status job job
+	assert_output --partial "slot 3647 is moving to 127.0.0.1:"
+	refute_output --partial "to and fro"
+}
+
 @test "so it is for --status and --break" {
 	start_liars
 	run -69 dlock --status job

@@ -35,6 +35,7 @@ struct cluster_route {
 	struct instant learnt_at;
 	struct problem problem;       /* why no place has been found */
 	struct problem owner_problem; /* why the owner is doubted */
+	struct url_place invited;     /* who the slot is moving to, as was said last */
 };
 
 static struct cluster_route *
@@ -150,17 +151,21 @@ complete(const struct cluster_route *cluster, struct url_place *place)
 		memcpy(place->host, cluster->route.place.host, sizeof place->host);
 }
 
-/* Where it goes, and, should it go on like that, why it does not come to an end. */
+/* Where it goes, and, should it go on like that, why it does not come to an end. Who is not invited
+ * any more is sent back from where the slot is moving to: that it is remains the reason. */
 static void
 note_turn(struct cluster_route *cluster, bool is_moving, const struct url_place *place)
 {
+	bool is_sent_back =
+	    !is_moving && cluster_map_same(&cluster->route.place, &cluster->invited);
 	char from[URL_PLACE_TEXT], to[URL_PLACE_TEXT];
 	url_print_place(&cluster->route.place, from, sizeof from);
 	url_print_place(place, to, sizeof to);
 	message_debug("%s says that slot %d is %s %s", from, cluster->slot,
 	    is_moving ? "moving to" : "at", to);
-	if (is_moving)
-		problem_set(&cluster->problem, "slot %d is moving to %.128s", cluster->slot, to);
+	if (is_moving || is_sent_back)
+		problem_set(&cluster->problem, "slot %d is moving to %.128s", cluster->slot,
+		    is_moving ? to : from);
 	else
 		problem_set(&cluster->problem,
 		    "the nodes send who asks for slot %d to and fro, last to %.128s", cluster->slot,
@@ -184,6 +189,8 @@ cluster_redirect(struct route *route, const char *error)
 	case REDIRECT_MOVED:
 		complete(cluster, &place);
 		note_turn(cluster, false, &place);
+		if (cluster_map_same(&place, &cluster->invited))
+			cluster->invited.port = 0; /* it has arrived */
 		if (!cluster_map_same(&place, &cluster->map.owner))
 			cluster->owner_problem.text[0] = '\0';
 		cluster_map_move(&cluster->map, &place);
@@ -192,6 +199,7 @@ cluster_redirect(struct route *route, const char *error)
 	case REDIRECT_ASK:
 		complete(cluster, &place);
 		note_turn(cluster, true, &place);
+		cluster->invited = place;
 		cluster_map_invite(&cluster->map, &place);
 		take_turn(cluster, 0);
 		return ROUTE_ASK;
@@ -271,8 +279,10 @@ cluster_aim(struct route *route, const char *key)
 {
 	struct cluster_route *cluster = from_route(route);
 	int slot = key != NULL ? cluster_slot(key) : -1;
-	if (slot != cluster->slot)
+	if (slot != cluster->slot) {
 		cluster_map_forget_owner(&cluster->map);
+		cluster->invited = (struct url_place){.port = 0};
+	}
 	cluster->slot = slot;
 }
 

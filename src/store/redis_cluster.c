@@ -17,14 +17,14 @@ redis_append_following(struct redis_store *redis)
 		line_track_for(&redis->line, id);
 }
 
-/* Where its slot is moving to, a node takes a request only behind this word, each time anew. */
+/* Where its slot is moving to, a node takes a request only behind this word, each time anew: also
+ * when the same one is sent again there. */
 void
 redis_append_asking(struct redis_store *redis)
 {
 	const char *const words[] = {"ASKING"};
 	if (!redis->is_guest)
 		return;
-	redis->is_guest = false;
 	link_append(&redis->link, 1, words);
 	line_put_aside(&redis->line);
 }

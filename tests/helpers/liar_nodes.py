@@ -2,9 +2,10 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
 """liar_nodes.py LOG [PLACE]: two nodes of a cluster that send whoever asks for a slot to each other, for
-ever; with PLACE (host:port) both send him there. Prints their ports on a line. LOG gets a line for each
+ever; with PLACE (host:port) both send him there, with LIAR_ASKS the first one as if the slot were moving. Prints their ports on a line. LOG gets a line for each
 command: when, in seconds, and its first word."""
 
+import os
 import selectors
 import socket
 import sys
@@ -62,7 +63,8 @@ def answer(words, place):
         return b"*%d\r\n" % (len(words) - 2) + b":0\r\n" * (len(words) - 2)
     if name in (b"EVAL", b"EVALSHA", b"EXISTS"):
         key = words[3] if name != b"EXISTS" else words[1]
-        return b"-MOVED %d %s\r\n" % (crc16(key) % 16384, place.encode())
+        word = b"ASK" if "LIAR_ASKS" in os.environ and place == places[0] else b"MOVED"
+        return b"-%s %d %s\r\n" % (word, crc16(key) % 16384, place.encode())
     return b"+OK\r\n"
 
 

@@ -108,6 +108,8 @@ fuzz_sources := $(wildcard tests/fuzz/*_fuzz.c)
 # A Redis in memory, which runs the scripts: of the tests alone, as the library is.
 model_sources := $(wildcard tests/sim/model*.c) tests/sim/sha1.c
 lua_libs = -llua5.1
+# Compares it with a real one (tests/replay.bats).
+replay_sources := $(wildcard tests/replay/*.c)
 
 # The last of all is code that a run of COMMAND does not need.
 rare_sources = $(filter src/view/% src/store/redis_query.c src/net/tls%,$(sources))
@@ -192,6 +194,15 @@ $(BUILD)/unit/%: $(BUILD)/asan/tests/unit/%.o $(unit_link)
 $(BUILD)/unit/model_test: $(model_sources:%.c=$(BUILD)/asan/%.o)
 $(BUILD)/unit/model_test: unit_libs = $(lua_libs)
 
+$(BUILD)/replay/%.o: tests/replay/%.c $(BUILD)/flags | $(generated)
+	@mkdir -p $(@D)
+	$(say) 'CC   $@'
+	$(run)$(CC) $(all_cppflags) $(all_cflags) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/replay/replay: $(replay_sources:tests/%.c=$(BUILD)/%.o) $(model_objects) $(BUILD)/plain/tests/unit/tap.o
+	$(say) 'LINK $@'
+	$(run)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(lua_libs) $(LDLIBS)
+
 $(BUILD)/sim/%.o: tests/sim/%.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
@@ -261,7 +272,8 @@ tools: $(programs) $(preloads) $(benches)
 unit: $(units)
 objects: $(plain_objects) $(plain_rare_objects)
 fuzz-programs: $(fuzz_programs)
-built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs $(BUILD)/sim/sim
+built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs $(BUILD)/sim/sim \
+	$(BUILD)/replay/replay
 sanitize: $(BUILD)/asan/dlock
 
 # What follows starts make a second time where packages may just have been installed: this make
@@ -401,4 +413,4 @@ dist:
 clean:
 	rm -rf $(BUILD) $(PROGRAM)
 
--include $(shell find $(foreach kind,plain test asan unit tools bench fuzz sim,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(foreach kind,plain test asan unit tools bench fuzz sim replay,$(BUILD)/$(kind)) -type f -name '*.d' 2>/dev/null)

@@ -141,6 +141,12 @@ model_connect(struct model *model, void *context)
 	return client;
 }
 
+int64_t
+model_client_id(const struct model_client *client)
+{
+	return client->id;
+}
+
 static void
 remove_from(struct model_client **list, size_t *count, const struct model_client *client)
 {

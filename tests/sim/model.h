@@ -96,6 +96,10 @@ model_writes(const struct model *model);
 struct model_client *
 model_connect(struct model *model, void *context);
 
+/* What CLIENT ID says: clients are numbered as they come. */
+int64_t
+model_client_id(const struct model_client *client);
+
 /* The server has noticed that the connection is gone: nothing is subscribed any more, what was
  * queued is forgotten. The pointer is void. */
 void

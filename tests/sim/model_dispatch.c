@@ -191,7 +191,8 @@ reject(struct model_client *client, const struct command *command, const char *w
 		client->queue_is_bad = true;
 	if (command != NULL && command->run == run_exec) {
 		forget_queue(client);
-		answer_error(client->model, "EXECABORT Transaction discarded because of: %s", why);
+		answer_error(client->model, "EXECABORT Transaction discarded because of: %s",
+		    why + (strncmp(why, "ERR ", 4) == 0 ? 4 : 0));
 	} else {
 		answer_error(client->model, "%s", why);
 	}
@@ -242,7 +243,8 @@ find_obstacle(const struct model_client *client, const struct command *command, 
 	bool fills = (flags & DENIES_FULL) ||
 	    (client->queues && command->run != run_exec && command->run != run_discard &&
 		command->run != run_quit);
-	if (model->is_full && fills)
+	/* A replica leaves that to its master. */
+	if (model->is_full && !model->is_replica && fills)
 		return "OOM command not allowed when used memory > 'maxmemory'.";
 	if (model->is_replica && (flags & IS_WRITE))
 		return "READONLY You can't write against a read only replica.";
@@ -377,7 +379,7 @@ dispatch(struct model_client *client, const struct word *words, size_t count)
 		execute(client, command, words, count);
 	}
 	/* It is for the next command, or transaction. */
-	if (!client->queues && command != NULL && strncmp(command->name, "client|", 7) != 0)
+	if (!client->queues && (command == NULL || strncmp(command->name, "client|", 7) != 0))
 		client->is_caching = false;
 	model->current = NULL;
 }

@@ -230,6 +230,18 @@ run_keys(struct request *request)
 	find_all(request->model, &request->words[1], true);
 }
 
+/* SCAN removes what has expired of those that match; KEYS leaves it. */
+static void
+expire_all(struct model *model, const struct word *pattern)
+{
+	for (size_t i = model->count; i-- > 0;) {
+		struct word name = {model->entries[i].name.at, model->entries[i].name.used};
+		if (model->entries[i].db == model->db &&
+		    matches(pattern->at, pattern->length, name.at, name.length))
+			keys_find(model, &name);
+	}
+}
+
 /* All at once. Redis may do so, too; it does when there are few. */
 void
 run_scan(struct request *request)
@@ -255,6 +267,7 @@ run_scan(struct request *request)
 			return;
 		}
 	}
+	expire_all(model, &pattern);
 	answer_array(model, 2);
 	answer_words(model, "0");
 	answer_array(model, find_all(model, &pattern, false));

@@ -220,10 +220,14 @@ void
 run_evalsha(struct request *request)
 {
 	size_t key_count = 0;
+	struct script *script = NULL;
 	request->model->failed = false;
-	if (!read_key_count(request, &key_count))
-		return;
-	struct script *script = find_by_hash(request->model, &request->words[1]);
+	/* What cannot be a hash is told at once. */
+	if (request->words[1].length == 40) {
+		if (!read_key_count(request, &key_count))
+			return;
+		script = find_by_hash(request->model, &request->words[1]);
+	}
 	if (script == NULL)
 		answer_error(request->model, "NOSCRIPT No matching script. Please use EVAL.");
 	else

@@ -3,6 +3,7 @@
 
 /* Commands about the connection and the server. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,6 +177,9 @@ run_select(struct request *request)
 	int64_t db;
 	if (!word_read_integer(&request->words[1], &db)) {
 		answer_error(model, "ERR value is not an integer or out of range");
+	} else if (db < INT_MIN || db > INT_MAX) {
+		answer_error(model, "ERR value is out of range, value must between %d and %d",
+		    INT_MIN, INT_MAX);
 	} else if (db < 0 || db > 15) {
 		answer_error(model, "ERR DB index is out of range");
 	} else {

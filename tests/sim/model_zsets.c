@@ -3,6 +3,7 @@
 
 /* Commands for sorted sets. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model_parts.h"
@@ -69,6 +70,7 @@ add(struct entry *entry, struct adding *adding, const struct word *words)
 	const struct word *name = &words[1];
 	double score;
 	word_read_double(&words[0], &score);
+	score += 0.0; /* -0 is kept as 0, at least while a set is small */
 	const struct item *item = items_find(entry, name->at, name->length);
 	if (item != NULL) {
 		if (adding->if_absent || (adding->if_less && score >= item->score) ||
@@ -110,20 +112,18 @@ struct range {
 	bool beyond_least, beyond_most;
 };
 
+/* As Redis does: blanks are permitted here, and nothing at all is 0. */
 static bool
-read_end(const struct word *word, double *end, bool *beyond)
+read_end(const struct word *word, double *number, bool *beyond)
 {
-	struct word number = *word;
-	*beyond = word->length > 0 && word->at[0] == '(';
-	if (*beyond) {
-		number.at++;
-		number.length--;
-	}
-	if (number.length == 0) {
-		*end = 0; /* strtod of nothing */
-		return true;
-	}
-	return word_read_double(&number, end);
+	char text[400], *end;
+	if (word->length >= sizeof text)
+		return false;
+	memcpy(text, word->at, word->length);
+	text[word->length] = '\0';
+	*beyond = text[0] == '(';
+	*number = strtod(text + *beyond, &end);
+	return *end == '\0' && !isnan(*number);
 }
 
 /* False, and an error was answered. */

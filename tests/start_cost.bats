@@ -54,7 +54,7 @@ setup() {
 	for url in "$URL_UNIX" "$URL_TCP"; do
 		run -0 strace -f -qq -o trace -e trace=openat "$DLOCK" --watch -S "$url" job true
 		grep -q 'libc\.so' trace
-		run ! grep -E 'ssl|crypto' trace
+		run ! grep -E 'ssl|crypto|libpq' trace
 	done
 	run -0 strace -f -qq -o trace -e trace=openat "$DLOCK" --cacert ca.pem job true
 	grep -q 'libssl.*= [0-9]' trace

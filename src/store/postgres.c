@@ -85,13 +85,15 @@ on_failed(void *context, enum outcome outcome, const struct problem *why)
 	struct postgres_store *postgres = context;
 	bool was_held = postgres->is_held;
 	enum postgres_ask asked = postgres->asked;
+	if (asked == ASK_ACQUIRE)
+		postgres->ghost = postgres->session.backend;
 	postgres_drop(postgres);
 	if (was_held) {
 		end_holding(postgres, asked == ASK_RELEASE, why);
 		return;
 	}
 	/* A waiter's LISTEN takes no lock. */
-	if (outcome == OUTCOME_UNKNOWN && asked == ASK_LISTEN)
+	if (outcome == OUTCOME_UNKNOWN && (asked == ASK_LISTEN || asked == ASK_BURY))
 		outcome = OUTCOME_UNREACHABLE;
 	if (postgres->pending)
 		report_failure(postgres, outcome, why);
@@ -115,6 +117,8 @@ on_deadline(void *context, struct instant now)
 		postgres->is_blind = postgres->is_held;
 		postgres_drop(postgres);
 	} else if (!postgres->is_held) {
+		if (postgres->asked == ASK_ACQUIRE)
+			postgres->ghost = postgres->session.backend;
 		postgres_drop(postgres);
 	}
 	report_failure(postgres, OUTCOME_UNKNOWN, &why);
@@ -126,7 +130,11 @@ static void
 on_ready(void *context)
 {
 	struct postgres_store *postgres = context;
-	if (postgres->pending)
+	if (!postgres->pending)
+		return;
+	if (postgres->ghost != 0)
+		postgres_bury_ghost(postgres);
+	else if (postgres->request.verb == STORE_ACQUIRE)
 		postgres_send(postgres);
 }
 
@@ -167,6 +175,12 @@ start_release(struct postgres_store *postgres)
 	if (postgres->session.phase == SESSION_READY &&
 	    (postgres->is_held || postgres->is_joined)) {
 		postgres_send(postgres);
+		return;
+	}
+	/* Of one that was closed the server may not know. */
+	if (postgres->ghost != 0 && !postgres->is_ended) {
+		if (postgres->session.phase == SESSION_CLOSED)
+			open_session(postgres);
 		return;
 	}
 	/* What is under way is undone by the end of its session. */

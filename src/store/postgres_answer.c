@@ -85,6 +85,30 @@ send_listen(struct postgres_store *postgres)
 	ask(postgres, ASK_LISTEN, statement);
 }
 
+/* It is one of ours if it says so: backends' numbers are used again. */
+void
+postgres_bury_ghost(struct postgres_store *postgres)
+{
+	char statement[256 + POSTGRES_APPLICATION];
+	snprintf(statement, sizeof statement,
+	    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE pid = %" PRId64
+	    " AND left(application_name, %zu) = '%s'",
+	    postgres->ghost, strlen(postgres->application), postgres->application);
+	postgres->ghost = 0;
+	ask(postgres, ASK_BURY, statement);
+}
+
+/* Then what it was for. */
+static void
+take_burial(struct postgres_store *postgres)
+{
+	struct store_answer told = {.outcome = OUTCOME_OK};
+	if (postgres->pending && postgres->request.verb == STORE_RELEASE)
+		postgres_report(postgres, &told);
+	else if (postgres->pending)
+		postgres_send(postgres);
+}
+
 void
 postgres_send(struct postgres_store *postgres)
 {
@@ -284,7 +308,8 @@ postgres_take_answer(struct postgres_store *postgres, const struct pq_answer *an
 {
 	enum postgres_ask asked = postgres->asked;
 	postgres->asked = ASK_NOTHING;
-	if (answer->sqlstate[0] != '\0') {
+	/* Where it may not be ended it ends when its time is over. */
+	if (answer->sqlstate[0] != '\0' && asked != ASK_BURY) {
 		take_error(postgres, answer);
 		return;
 	}
@@ -306,6 +331,9 @@ postgres_take_answer(struct postgres_store *postgres, const struct pq_answer *an
 		break;
 	case ASK_RELEASE:
 		take_release(postgres, answer);
+		break;
+	case ASK_BURY:
+		take_burial(postgres);
 		break;
 	case ASK_NOTHING:
 		break;

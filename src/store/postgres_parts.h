@@ -17,6 +17,7 @@ enum postgres_ask {
 	ASK_LISTEN,
 	ASK_RENEW,
 	ASK_RELEASE,
+	ASK_BURY, /* a session of our own that may still be there, and have the lock */
 };
 
 struct postgres_store {
@@ -38,6 +39,9 @@ struct postgres_store {
 	bool is_ended; /* the session that had it has ended */
 	bool is_blind; /* it was closed without an answer to its release */
 	struct problem end;
+	/* The backend of a session that was asked for the lock, and closed without an answer: the
+	 * server may not have learnt that yet. 0: there is none. */
+	int64_t ghost;
 	char fence[24];
 	int slot;
 	int64_t since_us;
@@ -67,6 +71,10 @@ postgres_drop(struct postgres_store *postgres);
 /* What the pending request says, on a session that is ready. */
 void
 postgres_send(struct postgres_store *postgres);
+
+/* What comes before anything is asked for again, or has been given back: the ghost is ended. */
+void
+postgres_bury_ghost(struct postgres_store *postgres);
 
 void
 postgres_take_answer(struct postgres_store *postgres, const struct pq_answer *answer);

@@ -13,8 +13,8 @@
 #include "view/visit.h"
 
 /* A failure that is this machine's, or of what the user has set, says nothing of a server. */
-static int
-status_of(const struct check_facts *facts, const struct check_judgement *judgement)
+int
+check_status(const struct check_facts *facts, const struct check_judgement *judgement)
 {
 	if (facts->failure == OUTCOME_DENIED)
 		return EXIT_DENIED;
@@ -50,7 +50,7 @@ view_check(const struct view_settings *settings, const struct lease_terms *terms
 	check_facts_init(&facts, settings->server, settings->prefix, settings->url->db, terms);
 	check_ask(&facts, settings);
 	check_judge(&facts, &judgement);
-	int status = status_of(&facts, &judgement);
+	int status = check_status(&facts, &judgement);
 	if (facts.failure != OUTCOME_OK)
 		message_error("cannot check %s: %s", settings->server, facts.problem.text);
 	if (status != EXIT_CONFIG && status != EXIT_SYSTEM) {
@@ -118,7 +118,7 @@ panel_check(const struct view_settings *settings, const struct lease_terms *term
 		check_ask(&facts[i], &one);
 		compare(&facts[i], i, facts);
 		check_judge(&facts[i], &judgement);
-		int status = status_of(&facts[i], &judgement);
+		int status = check_status(&facts[i], &judgement);
 		if (facts[i].failure != OUTCOME_OK)
 			message_error("cannot check %s: %s", one.server, facts[i].problem.text);
 		fit += status == 0;

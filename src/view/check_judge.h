@@ -43,6 +43,10 @@ check_judge_version(const char *product, const char *version);
 bool
 check_is_young(const struct check_facts *facts);
 
+/* dlock's exit status. */
+int
+check_status(const struct check_facts *facts, const struct check_judgement *judgement);
+
 /* "good", "works but", "unfit". */
 const char *
 check_verdict_name(enum check_verdict verdict);

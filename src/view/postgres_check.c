@@ -355,18 +355,6 @@ ask_all(struct checking *checking, const struct view_settings *settings)
 	return is_good;
 }
 
-static int
-status_of(const struct check_facts *facts, const struct check_judgement *judgement)
-{
-	if (facts->failure == OUTCOME_DENIED)
-		return EXIT_DENIED;
-	if (facts->failure != OUTCOME_OK && facts->problem.is_setting)
-		return EXIT_CONFIG;
-	if (facts->failure != OUTCOME_OK && facts->problem.is_system)
-		return EXIT_SYSTEM;
-	return judgement->verdict == VERDICT_UNFIT ? EXIT_UNREACHABLE : 0;
-}
-
 int
 postgres_view_check(const struct view_settings *settings, const struct lease_terms *terms)
 {
@@ -392,7 +380,7 @@ postgres_view_check(const struct view_settings *settings, const struct lease_ter
 	postgres_write_comment(checking.comment, &record);
 	ask_all(&checking, settings);
 	judge(&checking, &judgement);
-	int status = status_of(&facts, &judgement);
+	int status = check_status(&facts, &judgement);
 	if (facts.failure != OUTCOME_OK)
 		message_error("cannot check %s: %s", settings->server, facts.problem.text);
 	if (status != EXIT_CONFIG && status != EXIT_SYSTEM) {

@@ -307,6 +307,21 @@ have_run_scripts() {
 	assert_equal "$(node 1 KEYS '*')" ''
 }
 
+@test "that is found when the second one is slow to say who it is, too: while one waits; while one holds, it is said" {
+	start_node_proxy 1
+	tell_proxy 1 delay 100
+	run dlock -S "$(url_of_node 1)" -S "$(url_of_node 2)" -S "$(url_of_proxy 1)" job sh -c 'sleep 0.5; touch ran'
+	assert_success
+	assert_line --regexp "are one server: a quorum needs independent servers; the latter has no vote\$"
+	rm ran
+	start_dlock job sleep 30
+	wait_until 2s on_nodes 3 job
+	run dlock -w 10s -S "$(url_of_node 1)" -S "$(url_of_node 2)" -S "$(url_of_proxy 1)" job touch ran
+	assert_failure 69
+	assert_output --partial 'are one server: a quorum needs independent servers'
+	[ ! -e ran ]
+}
+
 # login_urls USER_OF_NODE...: in urls, -S for each node over TCP, with that before the @.
 login_urls() {
 	local k=0 login

@@ -31,8 +31,6 @@ read_number(const struct reply *reply, int64_t *number)
 	struct problem ignored;
 	const char *colon;
 	*number = 0;
-	if (reply->kind != REPLY_STRING)
-		return false;
 	if (reply->length == 0)
 		return true;
 	colon = memchr(reply->text, ':', reply->length);
@@ -107,8 +105,11 @@ redlock_answer_read(const struct reply *reply, enum quorum_ask ask, struct redlo
 	else if (answer->word == WORD_BUSY &&
 	    (reply->count != 5 || !answer_read_holder(reply, answer->clock_us, &answer->holder)))
 		set_garbled(answer);
-	else if (answer->word != WORD_BUSY && !read_number(reply->items[1], &answer->number))
+	else if (answer->word != WORD_BUSY && reply->items[1]->kind != REPLY_STRING)
 		set_garbled(answer);
+	else if (answer->word != WORD_BUSY && !read_number(reply->items[1], &answer->number))
+		set_failed(answer, OUTCOME_REFUSED,
+		    "the last fencing number there (rfence) is none: somebody else has written it");
 }
 
 /* The value of "name:" at the start of a line, without its end. False: there is none, or it does

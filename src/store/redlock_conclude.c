@@ -83,8 +83,9 @@ redlock_begin_attempt(struct redlock *redlock)
 	redlock->again_at = INSTANT_NEVER;
 	redlock->was_held = false;
 	redlock->counted = 0;
-	redlock->conflict.text[0] = '\0';
 	quorum_begin_acquire(&redlock->quorum, clock_now());
+	if (redlock->conflict.text[0] != '\0') /* found between two attempts */
+		quorum_refuse(&redlock->quorum);
 }
 
 /* Nobody has a majority: all have given up what they had, and who comes back first has it. */

@@ -94,6 +94,19 @@ on_deadline(void *context, struct instant now)
 
 /* -- who it is --------------------------------------------------------------------------------- */
 
+/* Nothing is acquired any more. What is held is held by a majority without it: COMMAND goes on, but
+ * the fault, which may show late, is said. */
+static void
+refuse(struct redlock_node *node, const struct problem *why)
+{
+	struct redlock *redlock = node->redlock;
+	if (redlock->quorum.held && redlock->conflict.text[0] == '\0')
+		message_error("%s; the latter has no vote", why->text);
+	redlock->conflict = *why;
+	quorum_refuse(&redlock->quorum);
+	redlock_node_fail(node, OUTCOME_REFUSED, why);
+}
+
 static void
 become_ready(struct redlock_node *node)
 {
@@ -107,9 +120,7 @@ become_ready(struct redlock_node *node)
 	node->watched_since = now;
 	struct problem why;
 	if (redlock_is_twice(node, &why)) {
-		redlock->conflict = why;
-		quorum_refuse(&redlock->quorum);
-		redlock_node_fail(node, OUTCOME_REFUSED, &why);
+		refuse(node, &why);
 		return;
 	}
 	node->phase = NODE_READY;

@@ -80,7 +80,7 @@ struct redlock {
 	bool touch;    /* this round of renewals is to touch the siblings, too */
 	char token[TOKEN_SIZE];
 	int64_t counted;         /* settings->naive: the highest count */
-	struct problem conflict; /* two nodes are one server */
+	struct problem conflict; /* two nodes are one server, which stays so */
 	uint64_t random;
 	struct redlock_node nodes[]; /* settings->count */
 };

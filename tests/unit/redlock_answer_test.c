@@ -4,6 +4,8 @@
 /* store/redlock_answer: what a node says, also what no node should. */
 #include "store/redlock_answer.h"
 
+#include <stdio.h>
+
 #include "replies.h"
 #include "tap.h"
 
@@ -39,18 +41,40 @@ static const struct {
     {ASK_TAKE, "[]", WORD_FAILED, 0},
     {ASK_TAKE, "['TAKEN' '' 'soon']", WORD_FAILED, 0},
     {ASK_TAKE, "['TAKEN' '' :-5]", WORD_FAILED, 0},
-    {ASK_TAKE, "['TAKEN' '12' " NOW "]", WORD_FAILED, 0},
-    {ASK_TAKE, "['TAKEN' ':x' " NOW "]", WORD_FAILED, 0},
-    {ASK_TAKE, "['TAKEN' '0:x' " NOW "]", WORD_FAILED, 0},
-    {ASK_TAKE, "['TAKEN' '-1:x' " NOW "]", WORD_FAILED, 0},
-    {ASK_TAKE, "['TAKEN' '9223372036854775806:x' " NOW "]", WORD_FAILED, 0}, /* has no greater */
-    {ASK_TAKE, "['TAKEN' '99999999999999999999999:x' " NOW "]", WORD_FAILED, 0},
     {ASK_TAKE, "['TAKEN' _ " NOW "]", WORD_FAILED, 0},
     {ASK_TAKE, "['BUSY' :5000 " NOW "]", WORD_FAILED, 0},
     {ASK_TAKE, "['BUSY' 'soon' " NOW " 'x' '']", WORD_FAILED, 0},
     {ASK_TAKE, "['LATE' '' " NOW "]", WORD_FAILED, 0},
     {ASK_TAKE, "_", WORD_FAILED, 0},
 };
+
+/* What stands where a node keeps its last number, and was not written by us. */
+static const char *const no_numbers[] = {
+    "12",
+    ":x",
+    "0:x",
+    "-1:x",
+    "9223372036854775806:x", /* has no greater */
+    "99999999999999999999999:x",
+};
+
+static void
+test_numbers(void)
+{
+	struct redlock_answer answer;
+	for (size_t i = 0; i < COUNT_OF(no_numbers); i++) {
+		char text[128];
+		tap_case("a number that is none, '%s', is refused, with the reason", no_numbers[i]);
+		snprintf(text, sizeof text, "['TAKEN' '%s' " NOW "]", no_numbers[i]);
+		redlock_answer_read(reply_from(text), ASK_TAKE, &answer);
+		CHECK_INT(answer.word, WORD_FAILED);
+		CHECK_INT(answer.outcome, OUTCOME_REFUSED);
+		CHECK_HAS(answer.problem.text, "rfence");
+		snprintf(text, sizeof text, "['LOW' '%s' " NOW "]", no_numbers[i]);
+		redlock_answer_read(reply_from(text), ASK_ACCEPT, &answer);
+		CHECK_INT(answer.outcome, OUTCOME_REFUSED);
+	}
+}
 
 static void
 test_words(void)
@@ -114,6 +138,7 @@ int
 main(void)
 {
 	test_words();
+	test_numbers();
 	test_facts();
 	return tap_end();
 }

@@ -291,6 +291,22 @@ add_waiting(struct burst *burst, struct schedule *schedule, int which)
 	add_words(burst, schedule, "EXEC");
 }
 
+/* What shows only when one comes right after the other. */
+static void
+add_story(struct burst *burst, struct schedule *schedule)
+{
+	static const char *const stories[][6] = {
+	    {"SET k1 1 PX %m", "PEXPIREAT k1 %T", "PTTL k1", "INCR k1", "GET k1", NULL},
+	    {"ZADD z %s f %s g %s h", "ZRANGE z 0 -1 WITHSCORES", "ZRANGEBYSCORE z %r %r",
+		"ZRANK z g", "ZREMRANGEBYSCORE z %r %r", NULL},
+	    {"HSET h1 f %v g %v", "HDEL h1 f g", "EXISTS h1", "HLEN h1", NULL},
+	    {"SELECT 1", "SET k1 %v XX GET", "SELECT 0", "GET k1", NULL},
+	};
+	const char *const *story = PICK(schedule, stories);
+	for (size_t i = 0; story[i] != NULL; i++)
+		add_words(burst, schedule, story[i]);
+}
+
 void
 burst_make(struct burst *burst, struct schedule *schedule, int which)
 {
@@ -317,6 +333,8 @@ burst_make(struct burst *burst, struct schedule *schedule, int which)
 		add_words(burst, schedule, "SUNSUBSCRIBE");
 		if (schedule->password != NULL)
 			add_words(burst, schedule, "AUTH secret");
+	} else if (kind == 5) {
+		add_story(burst, schedule);
 	} else if (kind == 6) {
 		for (int64_t i = below(schedule, 5); i >= 0; i--)
 			add_any(burst, schedule);

@@ -57,6 +57,28 @@ fence_of() {
 	wait_until 2s on_nodes 0 job
 }
 
+eval_count() {
+	node "$1" INFO commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p'
+}
+
+has_run_scripts() {
+	[ "$(eval_count "$1")" -ge "$2" ]
+}
+
+@test "a node that freezes under a waiter costs its limit once, not once an attempt" {
+	for k in 1 2; do node $k SET lock:job another PX 60000 >/dev/null; done
+	start_dlock -t 60s -w 40s job touch ran # the limit is T/20 = 3 s
+	wait_until 3s has_run_scripts 1 1
+	freeze_node 3
+	node 2 DEL lock:job >/dev/null # so that the vote of the third would decide
+	sleep 4                        # that limit, and what was under way
+	before=$(eval_count 1)
+	wait_until 8s has_run_scripts 1 $((before + 6)) # after pauses of half a second, not of three and a half
+	[ ! -e ran ]
+	thaw_node 3
+	wait_until 8s test -e ran
+}
+
 @test "one dead node costs nothing, either; -v names it, and says when it is back" {
 	kill_node 3
 	run dlock job touch ran
@@ -299,6 +321,20 @@ have_run_scripts() {
 	strictly_increasing fences
 }
 
+@test "of two or four servers no more may fail than of one fewer: a line says so, and not with -q" {
+	run dlock -S "$(url_of_node 1)" -S "$(url_of_node 2)" job true
+	assert_success
+	assert_output 'dlock: 2 servers: a majority are 2, so that no more of them may fail than of 1: use an odd number'
+	run dlock -q -S "$(url_of_node 1)" -S "$(url_of_node 2)" job true
+	assert_success
+	assert_output ''
+	kill_node 2
+	run dlock -q -S "$(url_of_node 1)" -S "$(url_of_node 2)" job touch ran
+	assert_failure 69
+	assert_output --partial 'fewer than 2 of 2 nodes vote'
+	[ ! -e ran ]
+}
+
 @test "two URLs of one server are refused (of a server and its replica: tests/long)" {
 	run dlock -S "$(url_of_node 1)" -S "$(tcp_url_of_node 1)" job touch ran
 	assert_failure 69
@@ -371,10 +407,10 @@ login_urls() {
 }
 
 @test "--at-least, --max-hold, --held, --reentrant and --report work as with one server" {
-	run dlock --at-least 60s done true
+	run dlock --at-least 60s 'done' true
 	assert_success
-	assert_between 2 3 "$(values_on_nodes done | grep -c '^dlock!done:')" # the third may have been late
-	run dlock -n done true
+	assert_between 2 3 "$(values_on_nodes 'done' | grep -c '^dlock!done:')" # the third may have been late
+	run dlock -n 'done' true
 	assert_failure 75
 	assert_output --partial 'finished, held until'
 	run dlock --max-hold 200ms job sleep 10

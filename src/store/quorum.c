@@ -38,6 +38,8 @@ quorum_set_link(struct quorum *quorum, int index, enum quorum_link link, struct 
 {
 	struct quorum_node *node = &quorum->nodes[index];
 	node->link = link;
+	if (link != NODE_COMING)
+		node->late = link == NODE_DOWN;
 	if (link != NODE_UP) {
 		node->owes = 0;
 		node->silent = false;
@@ -276,6 +278,7 @@ quorum_tick(struct quorum *quorum, struct instant now)
 			continue;
 		node->vote = VOTE_ABSENT;
 		node->silent = node->asked;
+		node->late = node->late || node->link == NODE_COMING;
 		if (!node->asked)
 			node->want = ASK_NOTHING;
 	}

@@ -98,6 +98,8 @@ struct quorum_node {
 	bool given;   /* and it has given it back since */
 	bool gone;    /* renewing: it was not there, and is to be taken again */
 	bool silent;
+	bool late; /* it was, or its connection failed, and there has been none since: no attempt
+		    * waits for it to come */
 	bool slow; /* giving: it owed an answer already */
 	int owes;  /* answers */
 	struct instant owes_since;

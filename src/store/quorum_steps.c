@@ -97,11 +97,12 @@ settle_ns(const struct quorum *quorum, struct instant now)
 static void
 decide_gathering(struct quorum *quorum, struct instant now)
 {
-	int up = 0, coming = 0;
+	int up = 0, coming = 0, awaited = 0;
 	for (int i = 0; i < quorum->count; i++) {
 		const struct quorum_node *node = &quorum->nodes[i];
 		up += node->link == NODE_UP && node->votes && !node->silent;
 		coming += node->link == NODE_COMING;
+		awaited += node->link == NODE_COMING && !node->late;
 	}
 	if (up + coming < quorum->majority) {
 		finish(quorum, QUORUM_TOO_FEW);
@@ -112,12 +113,14 @@ decide_gathering(struct quorum *quorum, struct instant now)
 		quorum->due = INSTANT_NEVER; /* it may have been more */
 	else if (quorum->due.ns == INSTANT_NEVER.ns)
 		quorum->due = instant_plus(now, settle_ns(quorum, now));
-	if (up < quorum->majority || (coming > 0 && !instant_reached(quorum->due, now)))
+	if (up < quorum->majority || (awaited > 0 && !instant_reached(quorum->due, now)))
 		return;
 	begin_step(quorum, QUORUM_TAKING, quorum->node_limit_ns, now);
 	for (int i = 0; i < quorum->count; i++) {
 		struct quorum_node *node = &quorum->nodes[i];
-		if (node->vote == VOTE_NONE && node->votes)
+		if (node->link == NODE_COMING && node->late)
+			node->vote = VOTE_ABSENT; /* it joins when it is there */
+		else if (node->vote == VOTE_NONE && node->votes)
 			node->want = ASK_TAKE;
 		else if (!node->votes)
 			node->vote = VOTE_MUTE;

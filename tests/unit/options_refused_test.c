@@ -99,6 +99,8 @@ static const struct {
 	"--wait-replicas does not go with several servers: "},
     {"-S redis://db1 -S redis+sentinel://s1/main job true",
 	"redis+sentinel://s1:26379/main is no member of a quorum"},
+    {"-S redis://db1 -S redis+cluster://c1,c2 -S redis://db3 job true",
+	"redis+cluster://c1:6379,c2:6379 is no member of a quorum"},
     {"--max-waiters 3 -S redis://db1 -S redis://db2 job true",
 	"--max-waiters does not go with several servers: "},
     {"-S redis://db1:7000 -S redis://DB1:7000/2 job true", "redis://DB1:7000/2 is named twice"},

@@ -168,6 +168,44 @@ test_failure(void)
 	answer(1, ASK_TAKE, WORD_BUSY);
 	CHECK_INT(quorum.result, QUORUM_TAKEN);
 
+	tap_case("nor while it is connected to again, until it is there");
+	quorum_set_link(&quorum, 2, NODE_DOWN, now);
+	quorum_set_link(&quorum, 2, NODE_COMING, now);
+	send_all(ASK_GIVE);
+	quorum_begin_acquire(&quorum, now);
+	CHECK_INT(quorum.step, QUORUM_TAKING);
+	CHECK_INT(send_all(ASK_TAKE), 2);
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+	send_all(ASK_GIVE);
+	quorum_begin_acquire(&quorum, now);
+	send_all(ASK_TAKE);
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	quorum_set_link(&quorum, 2, NODE_UP, now);
+	CHECK_INT(send_all(ASK_TAKE), 1);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	answer(2, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(quorum.step, QUORUM_ACCEPTING);
+
+	tap_case("one that comes for the first time is waited for");
+	set_up(3);
+	quorum_init(&quorum, 3, T, MS, 0);
+	for (int i = 0; i < 3; i++)
+		quorum_set_link(&quorum, i, NODE_COMING, now);
+	quorum_begin_acquire(&quorum, now);
+	quorum_set_link(&quorum, 0, NODE_UP, now);
+	quorum_set_link(&quorum, 1, NODE_UP, now);
+	CHECK_INT(send_all(ASK_TAKE), 2); /* in the same instant: nothing to wait for longer */
+	answer(0, ASK_TAKE, WORD_TAKEN);
+	answer(1, ASK_TAKE, WORD_BUSY);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	pass(LIMIT);
+	quorum_tick(&quorum, now);
+	CHECK_INT(quorum.result, QUORUM_TAKEN);
+	CHECK(quorum.nodes[2].late);
+
 	tap_case("two of three are down: too few, and nothing is sent");
 	set_up(3);
 	quorum_set_link(&quorum, 0, NODE_DOWN, now);

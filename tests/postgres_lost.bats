@@ -116,6 +116,18 @@ terminate() {
 	wait "$OUTER"
 }
 
+@test "a waiter whose session is ended goes on with another one, and gets the lock when it is free" {
+	hold -k 200ms
+	start "$DLOCK" -w 60 job sh -c 'echo had >had'
+	local waiter=$STARTED
+	wait_until 5s has_waiter
+	sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'dlock %:$waiter'"
+	wait_until 5s has_waiter
+	kill -KILL "$OUTER"
+	wait_until 10s test -s had
+	wait "$waiter"
+}
+
 # The kernel would end RUNNER's connection with it, and the server give the lock away at once.
 @test "RUNNER killed: nobody has the lock before the tree is dead, although the session's client is gone" {
 	hold -t 5s

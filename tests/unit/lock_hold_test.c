@@ -303,6 +303,47 @@ test_sleep(void)
 	CHECK_INT(bench.lock.state, LOCK_HELD);
 }
 
+/* A store whose locks die with a session (PostgreSQL). */
+static void
+test_session_ended(void)
+{
+	const struct problem why = {.text = "terminated"};
+	tap_case("the session's end is told between two renewals: lost, and why");
+	bench_hold(&bench, 30 * S);
+	bench_pass(&bench, 3 * S);
+	bench.store.store.events->ended(bench.store.store.context, &why, bench.now);
+	CHECK_TEXT(bench.lock.loss_problem.text, "terminated");
+	CHECK(bench.lock.explained);
+	check_lost(LOSS_ENDED);
+
+	tap_case("what is lost with its session is not given back: nobody is asked");
+	int total = bench.store.total;
+	lock_release(&bench.lock, bench.now, 0);
+	CHECK_INT(bench.lock.state, LOCK_RELEASED);
+	CHECK_INT(bench.lock.released, RELEASE_CONFIRMED);
+	CHECK_INT(bench.store.total, total);
+
+	tap_case("told again, or to one who holds nothing, it changes nothing");
+	bench.store.store.events->ended(bench.store.store.context, &why, bench.now);
+	CHECK_INT(bench.lock.state, LOCK_RELEASED);
+	bench_acquire(&bench, 30 * S, WAIT_FOR_EVER);
+	bench.store.store.events->ended(bench.store.store.context, &why, bench.now);
+	CHECK_INT(bench.lock.state, LOCK_ASKING);
+
+	tap_case("as the answer to a renewal");
+	bench_hold(&bench, 30 * S);
+	CHECK(bench_pass_until_asked(&bench, 12 * S));
+	const struct store_answer answer = {.outcome = OUTCOME_LOST,
+	    .ended = true,
+	    .sent_at = bench.now,
+	    .received_at = bench.now,
+	    .problem = why};
+	bench.store.under_way = false;
+	bench.store.store.events->answered(bench.store.store.context, &answer);
+	CHECK_TEXT(bench.lock.loss_problem.text, "terminated");
+	check_lost(LOSS_ENDED);
+}
+
 int
 main(void)
 {
@@ -312,5 +353,6 @@ main(void)
 	test_late_answers();
 	test_lost();
 	test_sleep();
+	test_session_ended();
 	return tap_end();
 }

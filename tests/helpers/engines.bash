@@ -71,14 +71,18 @@ status_and_fence() {
 }
 
 waiting() {
-	start_dlock "$JOB" sleep .6
+	start_dlock "$JOB" sh -c 'while [ ! -e go ]; do sleep .1; done'
 	wait_until 5s is_state held
-	run -0 dlock -w 20 "$JOB" echo mine
-	assert_line mine
+	start "$DLOCK" -w 60 "$JOB" sh -c 'echo mine >mine'
+	local waiter=$STARTED
+	wait_until 5s waits 1
+	touch go
+	wait_until 5s test -s mine
+	ends_with 0 "$waiter"
 	start_dlock "$JOB" sleep 71
 	wait_until 5s is_state held
 	start "$DLOCK" -w 60 "$JOB" true
-	local waiter=$STARTED
+	waiter=$STARTED
 	wait_until 5s waits 1
 	run -75 dlock --max-waiters 1 "$JOB" true
 	assert_output --partial 'and 1 waits'

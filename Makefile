@@ -136,11 +136,13 @@ sim_wraps = $(foreach name,$(shell sed '/^\#/d' tests/sim/wrapped.list),-Wl,--wr
 sim_objects = $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(filter-out tests/sim/replay%,$(wildcard tests/sim/*.c)))
 sim_real = $(patsubst %.c,$(BUILD)/sim/%.o,$(filter-out src/main.c src/cli/% src/view/%,$(sources)))
 sim_libs = $(library_libs) $(lua_libs)
+# Planted bugs, one a file: the simulator with each of them.
+sim_mutants = $(patsubst tests/sim/mutants/%.sed,$(BUILD)/sim/mutants/%/sim,$(wildcard tests/sim/mutants/*.sed))
 # The sources with clang's counters in them.
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/main.c,$(sources)))
 fuzz_programs = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(fuzz_sources))
 
-.PHONY: all print-flags objects tools unit fuzz-programs built check check-unit check-bats check-sanitized check-acl \
+.PHONY: all print-flags objects tools unit fuzz-programs sims built check check-unit check-bats check-sanitized check-acl \
 	check-fuzz check-sim check-long sim torture fuzz lint format \
 	sanitize matrix matrix-build bench demo deps install uninstall deb dist clean
 .DELETE_ON_ERROR:
@@ -221,6 +223,11 @@ $(BUILD)/sim/sim: $(sim_objects) $(BUILD)/sim/real.a tests/sim/wrapped.list
 	$(say) 'LINK $@'
 	$(run)$(CC) $(sim_cflags) $(LDFLAGS) -o $@ $(sim_objects) $(BUILD)/sim/real.a $(sim_wraps) $(sim_libs) $(LDLIBS)
 
+$(BUILD)/sim/mutants/%/sim: tests/sim/mutants/%.sed tests/sim/mutate $(BUILD)/sim/sim
+	$(say) 'LINK $@'
+	$(run)CC='$(CC)' SIM_FLAGS='$(subst ','\'',$(all_cppflags) -std=c11 $(sim_cflags))' tests/sim/mutate $* $(BUILD)
+	$(run)$(CC) $(sim_cflags) $(LDFLAGS) -o $@ $(@D)/*.o $(sim_objects) $(BUILD)/sim/real.a $(sim_wraps) $(sim_libs) $(LDLIBS)
+
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)
 	$(say) 'CC   $@'
@@ -272,7 +279,8 @@ tools: $(programs) $(preloads) $(benches)
 unit: $(units)
 objects: $(plain_objects) $(plain_rare_objects)
 fuzz-programs: $(fuzz_programs)
-built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs $(BUILD)/sim/sim \
+sims: $(BUILD)/sim/sim $(sim_mutants)
+built: $(PROGRAM) $(BUILD)/test/dlock $(BUILD)/asan/dlock tools unit fuzz-programs sims \
 	$(BUILD)/replay/replay
 sanitize: $(BUILD)/asan/dlock
 
@@ -323,7 +331,7 @@ sim:
 
 check-sim:
 	@scripts/deps ensure build check
-	@$(MAKE) --no-print-directory $(jobs) WERROR=1 $(BUILD)/sim/sim
+	@$(MAKE) --no-print-directory $(jobs) WERROR=1 sims
 	@tests/run sim
 
 # For hours: each target for FUZZ_SECONDS, one a processor. What they find worth trying is kept in

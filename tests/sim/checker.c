@@ -3,6 +3,7 @@
 
 #include "checker.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "counts.h"
@@ -69,18 +70,39 @@ kept_until(struct node *node, const struct dlock *dlock)
 	if (strncmp(key.value, "dlock!s", 7) != 0 ||
 	    !model_find_key(model, dlock->keys.members, &key) || key.type != MODEL_ZSET)
 		return 0;
+	/* Broken, and had again since: then there are two. */
+	int64_t until = 0;
 	while (model_next_member(model, &key, &at, &member)) {
-		if (is_of(member.name, member.length, token))
-			return node_time_of(node, (int64_t)member.score * 1000 + 1000);
+		int64_t its = node_time_of(node, (int64_t)member.score * 1000 + 1000);
+		if (is_of(member.name, member.length, token) && its > until)
+			until = its;
 	}
-	return 0;
+	return until;
+}
+
+/* When the server, or the first of them, gave it the lock: by what it asked, or handed on by
+ * another. */
+static void
+note_taking(struct node *node, struct dlock *dlock, bool has_it, const struct dlock *asking)
+{
+	const char *token = dlock_token(dlock);
+	if (strcmp(dlock->taken_token, token) != 0 || (nodes_count() == 1 && !has_it)) {
+		snprintf(dlock->taken_token, sizeof dlock->taken_token, "%s", token);
+		dlock->taken_at = 0;
+	}
+	if (!has_it || dlock->taken_at != 0)
+		return;
+	dlock->taken_at = world.now;
+	if (dlock == asking && nodes_count() == 1)
+		line_check_order(node, dlock);
 }
 
 /* While COMMAND runs, and is not known to have been forgotten. */
 static void
-note_possession(struct node *node, struct dlock *dlock)
+note_possession(struct node *node, struct dlock *dlock, const struct dlock *asking)
 {
 	int64_t until = kept_until(node, dlock);
+	note_taking(node, dlock, until > 0, asking);
 	if (until > 0) {
 		dlock->kept_until[node->index] = until;
 		dlock->is_forgotten[node->index] = false;
@@ -136,7 +158,7 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock)
 	for (int i = 0; i < dlocks_count(); i++) {
 		if (!dlocks_get(i)->is_begun)
 			continue;
-		note_possession(node, dlocks_get(i));
+		note_possession(node, dlocks_get(i), dlock);
 		check_ghost(node, dlocks_get(i), dlock);
 	}
 	check_expiries(node);
@@ -206,18 +228,18 @@ check_overlap(const struct dlock *newcomer)
 static bool
 is_beyond_memory(const struct dlock *earlier, const struct dlock *later)
 {
-	if (forgotten_at < earlier->asked_at)
+	if (forgotten_at < earlier->taken_at)
 		return false;
 	if (later->plan->fence_mode == FENCE_COUNTER || earlier->plan->fence_mode == FENCE_COUNTER)
 		return true;
 	for (int i = 0; i < nodes_count(); i++) {
-		if (node_wall_us(nodes_get(i), later->asked_at) <= earlier->shown_fence)
+		if (node_wall_us(nodes_get(i), later->taken_at) <= earlier->shown_fence)
 			return later->plan->min_fence < earlier->shown_fence;
 	}
 	return false;
 }
 
-/* Whose command ran before the other one asked had the lock before it. */
+/* Whose command ran before the other one was given the lock had it before that. */
 static void
 check_fences(const struct dlock *newcomer)
 {
@@ -227,7 +249,7 @@ check_fences(const struct dlock *newcomer)
 	for (int i = 0; i < dlocks_count(); i++) {
 		const struct dlock *other = dlocks_get(i);
 		if (other == newcomer || other->began_at == 0 ||
-		    other->began_at >= newcomer->asked_at)
+		    other->began_at >= newcomer->taken_at)
 			continue;
 		counts_add(COUNTED_FENCE_PAIRS, 1);
 		if (newcomer->shown_fence <= other->shown_fence &&
@@ -246,7 +268,6 @@ checker_command_begins(struct task *command)
 	struct dlock *dlock = command->dlock;
 	dlock->command = command;
 	dlock->began_at = world.now;
-	dlock->asked_at = host_time_of(&dlock->host, dlock->job.lock.acquired_at.ns);
 	counts_add(COUNTED_COMMANDS, 1);
 	trace_line(command->name, "begins, fence %lld, slot %d", (long long)dlock->shown_fence,
 	    dlock->shown_slot);

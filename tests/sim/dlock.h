@@ -49,10 +49,12 @@ struct dlock {
 	int shown_slot;
 
 	/* The checker's: */
-	int64_t began_at, ended_at;     /* COMMAND; 0: not yet */
-	int64_t asked_at;               /* the acquisition, true time */
+	int64_t began_at, ended_at; /* COMMAND; 0: not yet */
+	int64_t taken_at;           /* the lock, at the first server, with: */
+	char taken_token[TOKEN_SIZE];
 	int64_t kept_until[MOST_NODES]; /* as that server has confirmed it, true time */
 	bool is_forgotten[MOST_NODES];  /* a server has lost what it had confirmed */
+	int64_t ticket;                 /* with which it was seen in line */
 	bool had_it[MOST_NODES];        /* when it was last seen at work */
 	bool is_excused;                /* others may hold the lock beside it */
 	int64_t awake_since;

@@ -209,7 +209,9 @@ befall_path(const struct fault *fault, bool begins)
 	struct path *path = network_path(&dlock->host, node);
 	switch ((int)fault->kind) {
 	case FAULT_DELAY:
-		path->delay_ns = begins ? fault->amount : 0;
+		/* Of requests, of answers, of both. */
+		path->delay_up_ns = begins && fault->amount % 3 != 0 ? fault->amount : 0;
+		path->delay_down_ns = begins && fault->amount % 3 != 1 ? fault->amount : 0;
 		return true;
 	case FAULT_LOSS:
 		path->loss = begins ? (int)fault->amount : 0;

@@ -3,6 +3,7 @@
 
 #include "line_check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -120,7 +121,41 @@ look(void *subject, uint64_t unused)
 void
 line_check_node(struct node *node)
 {
-	(void)node;
+	struct model_key key;
+	struct model_member member;
+	size_t at = 0;
+	if (!model_find_key(node_look(node), dlocks_get(0)->keys.queue, &key) ||
+	    key.type != MODEL_ZSET)
+		return;
+	while (model_next_member(node->model, &key, &at, &member)) {
+		for (int i = 0; i < dlocks_count(); i++) {
+			if (strcmp(dlocks_get(i)->token, member.name) == 0)
+				dlocks_get(i)->ticket = (int64_t)member.score;
+		}
+	}
+}
+
+/* First come, first served: nobody stands in line whom the server could have told, and who came
+ * earlier. */
+void
+line_check_order(struct node *node, const struct dlock *newcomer)
+{
+	struct model *model = node_look(node);
+	int64_t ticket = newcomer->ticket;
+	struct model_key key;
+	struct model_member member;
+	char channel[SIBLING_SIZE + 64];
+	size_t at = 0;
+	if (ticket == 0) /* it had not waited */
+		ticket = node_wall_us(node, world.now);
+	if (!model_find_key(model, newcomer->keys.queue, &key) || key.type != MODEL_ZSET)
+		return;
+	while (model_next_member(model, &key, &at, &member)) {
+		snprintf(channel, sizeof channel, "%s:%s", newcomer->keys.queue, member.name);
+		if (member.score < (double)ticket && model_count_ears(model, channel) > 0)
+			world_fail("d%d was served before %s, who had come before it",
+			    newcomer->number, member.name);
+	}
 }
 
 /* Do those who wait wait for it, and each for itself? */
@@ -147,30 +182,10 @@ line_check_ended(const struct dlock *dlock)
 		handing_off_since = world.now;
 }
 
-/* First come, first served, where nothing is wrong: by the server's time of arrival. */
-static void
-check_order(const struct dlock *newcomer)
-{
-	int64_t ticket = newcomer->job.lock.place.ticket;
-	if (ticket == 0) /* it had it at once */
-		ticket = node_wall_us(nodes_get(0), newcomer->asked_at);
-	for (int i = 0; i < dlocks_count(); i++) {
-		const struct dlock *other = dlocks_get(i);
-		const struct place *place = &other->job.lock.place;
-		if (other == newcomer || !is_waiting(other) || place->rank < 0 || !place->told ||
-		    other->job.lock.woken)
-			continue;
-		if (ticket > place->ticket)
-			world_fail("d%d was served before d%d, which had come before it",
-			    newcomer->number, other->number);
-	}
-}
-
 void
 line_check_taken(const struct dlock *dlock)
 {
-	if (nodes_count() == 1 && faults_were_none() && dlock->plan->mode == MODE_EXCLUSIVE)
-		check_order(dlock);
+	(void)dlock;
 	if (handing_off_since == NEVER)
 		return;
 	counts_add(COUNTED_HAND_OFFS, 1);

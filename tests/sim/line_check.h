@@ -11,9 +11,13 @@
 void
 line_check_begin(void);
 
-/* The server has executed something. */
+/* The server has executed something: who stands in line there, and since when? */
 void
 line_check_node(struct node *node);
+
+/* The server has just given it the lock, as it asked for it. */
+void
+line_check_order(struct node *node, const struct dlock *dlock);
 
 void
 line_check_ended(const struct dlock *dlock);

@@ -74,7 +74,8 @@ put(struct connection *connection, struct pipe *pipe, enum segment_kind kind, co
 	const struct path *path = network_path(connection->host, connection->node);
 	struct segment *segment = world_allocate(sizeof *segment);
 	char *copy = world_allocate(length);
-	int64_t at = world.now + dice_spread(&connection->dice, 20000, 800000) + path->delay_ns;
+	int64_t at = world.now + dice_spread(&connection->dice, 20000, 800000) +
+	    (is_up(connection, pipe) ? path->delay_up_ns : path->delay_down_ns);
 	while (dice_chance(&connection->dice, path->loss))
 		at += RETRY_FIRST + dice_below(&connection->dice, RETRY_FIRST);
 	if (length > 0)

@@ -48,8 +48,8 @@ struct connection {
 /* What lies between one machine and one server. */
 struct path {
 	bool is_cut;
-	int64_t delay_ns; /* on top of the usual */
-	int loss;         /* of 1,000 segments */
+	int64_t delay_up_ns, delay_down_ns; /* on top of the usual */
+	int loss;                           /* of 1,000 segments */
 };
 
 void

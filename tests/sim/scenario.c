@@ -99,7 +99,7 @@ make_dlocks(struct scenario *scenario, struct dice *dice)
 	bool is_mixed = false;
 	enum fence_mode fence_mode =
 	    scenario->nodes == 1 && dice_chance(dice, 100) ? FENCE_COUNTER : FENCE_CLOCK;
-	if (scenario->nodes == 1 && dice_chance(dice, 250)) {
+	if (scenario->nodes == 1 && dice_chance(dice, 350)) {
 		mode = dice_chance(dice, 500) ? MODE_SHARED : MODE_SLOTS;
 		is_mixed = mode == MODE_SHARED && dice_chance(dice, 700);
 	}
@@ -118,7 +118,11 @@ some_length(enum fault_kind kind, int64_t ttl_ns, struct dice *dice)
 {
 	switch ((int)kind) {
 	case FAULT_DELAY_MIDDLE:
-		return dice_spread(dice, NS_PER_MS / 10, 2 * ttl_ns);
+	case FAULT_STOP_MIDDLE:
+		return dice_chance(dice, 500) ? dice_between(dice, ttl_ns / 2, 2 * ttl_ns)
+					      : dice_spread(dice, NS_PER_MS / 10, ttl_ns);
+	case FAULT_DELAY:
+		return dice_between(dice, ttl_ns / 10, 3 * ttl_ns);
 	case FAULT_FAIL_OVER:
 		return dice_spread(dice, NS_PER_MS, NS_PER_S);
 	default:
@@ -127,11 +131,12 @@ some_length(enum fault_kind kind, int64_t ttl_ns, struct dice *dice)
 }
 
 static int64_t
-some_amount(enum fault_kind kind, struct dice *dice)
+some_amount(enum fault_kind kind, int64_t ttl_ns, struct dice *dice)
 {
 	switch ((int)kind) {
-	case FAULT_DELAY:
-		return dice_spread(dice, NS_PER_MS, NS_PER_S);
+	case FAULT_DELAY: /* about as long as an answer is waited for, or anything */
+		return dice_chance(dice, 600) ? dice_between(dice, ttl_ns / 20, ttl_ns / 5)
+					      : dice_spread(dice, NS_PER_MS, NS_PER_S);
 	case FAULT_LOSS:
 		return dice_between(dice, 50, 800);
 	case FAULT_BREAK:
@@ -167,11 +172,13 @@ make_fault(struct fault *fault, const struct scenario *scenario, struct dice *di
 	    .node = (int)dice_below(dice, scenario->nodes),
 	};
 	fault->lasts = some_length(kind, scenario->ttl_ns, dice);
-	fault->amount = some_amount(kind, dice);
+	fault->amount = some_amount(kind, scenario->ttl_ns, dice);
 	/* Where it matters most: close to when somebody acts. */
-	if (dice_chance(dice, 500))
+	bool is_precise =
+	    kind == FAULT_DELAY_MIDDLE || kind == FAULT_STOP_MIDDLE || kind == FAULT_KILL_MIDDLE;
+	if (dice_chance(dice, is_precise ? 200 : 500))
 		fault->at = WORLD_BEGIN + dice_below(dice, 2 * scenario->ttl_ns);
-	else if (dice_chance(dice, 500))
+	else if (dice_chance(dice, is_precise ? 900 : 500))
 		fault->at = scenario->dlocks[fault->host].begins_at +
 		    dice_spread(dice, NS_PER_MS / 20, 20 * NS_PER_MS);
 }

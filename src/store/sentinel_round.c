@@ -246,7 +246,9 @@ conclude(struct sentinel_route *sentinel, struct instant now)
 }
 
 /* Do more than half of all say the same? Then the others need not be waited for; but for one that
- * may know better of an old master that has become a replica. */
+ * may know better of an old master that has become a replica, and where they miss a replica, if
+ * only because their connections to it were just cut: the one that has not spoken yet may be making
+ * it the master, and would say so. */
 static bool
 is_agreed(const struct sentinel_route *sentinel)
 {
@@ -258,7 +260,7 @@ is_agreed(const struct sentinel_route *sentinel)
 			return false;
 	}
 	size_t count = sentinel_choose(views, answers, choices, URL_MAX_PLACES);
-	return count == 1 && 2 * choices[0].votes > sentinel->count;
+	return count == 1 && choices[0].away == 0 && 2 * choices[0].votes > sentinel->count;
 }
 
 static void

@@ -107,6 +107,35 @@ test_cut_off(struct sentinel_route *sentinel)
 	route_cancel(&sentinel->route, &asker);
 }
 
+static void
+test_agreement(struct sentinel_route *sentinel)
+{
+	static const struct {
+		const char *what;
+		size_t said;
+		int64_t listed;
+		bool waits;
+	} rows[] = {
+	    {"two of three that miss no replica are not kept waiting", 2, 2, false},
+	    {"where they miss one the third is waited for: it may be making that one the master", 2,
+		3, true},
+	    {"and not when all have said it", 3, 3, false},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		tap_case("%s", rows[i].what);
+		for (size_t k = 0; k < sentinel->count; k++) {
+			sentinel->members[k].phase = MEMBER_ASKED;
+			if (k < rows[i].said)
+				say(&sentinel->members[k], clock_now(), rows[i].listed);
+		}
+		sentinel->asking = true;
+		sentinel->has_heard = false;
+		sentinel->round_at = clock_now();
+		sentinel_on_said(sentinel, true);
+		CHECK_INT(sentinel->asking, rows[i].waits);
+	}
+}
+
 int
 main(void)
 {
@@ -122,6 +151,7 @@ main(void)
 		return 1;
 	test_age((struct sentinel_route *)route);
 	test_cut_off((struct sentinel_route *)route);
+	test_agreement((struct sentinel_route *)route);
 	route_free(route);
 	loop_close(&loop);
 	return tap_end();

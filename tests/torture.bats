@@ -17,7 +17,7 @@ load helpers/common
 	run /usr/bin/python3 -c "
 import sys
 sys.path.insert(0, '$TESTS_DIR/torture')
-from faults import KINDS
+from server_faults import KINDS
 from rounds import PLANTS, ROUNDS
 used = {kind for one in ROUNDS.values() for kind in one.faults}
 assert used == set(KINDS), used ^ set(KINDS)

@@ -3,8 +3,8 @@
 """What the logs of a round say about dlock's promises. Pure: from lists to a list of violations, so that it
 is tested with logs that were made up (checker_test.py).
 
-All instants are nanoseconds of CLOCK_BOOTTIME. An interval of a witness is what was surely lived: from its first stamp to
-its last one. So an overlap that is found is one, and one shorter than a few milliseconds may be missed."""
+All instants are nanoseconds of CLOCK_BOOTTIME. An interval of a witness is what was surely lived: from its first
+stamp to its last one. So an overlap that is found is one, and one shorter than a few milliseconds may be missed."""
 
 import bisect
 from collections import defaultdict
@@ -120,7 +120,8 @@ def check_overlap(logs):
     if not logs.promises_exclusion:
         return []
     return [
-        f"lock {lock}: {name_of(one)} and {name_of(other)} lived at the same time, for {ms(length)} from {other.begin}"
+        f"lock {lock}: {name_of(one)} and {name_of(other)} lived at the same time, "
+        f"for {ms(length)} from {other.begin}"
         for lock, one, other, length in overlaps(logs)
     ]
 
@@ -185,8 +186,11 @@ def check_store(logs):
     lived was refused."""
     found, last = [], {}
     for lock, fence, run in logs.accepted:
-        if fence < last.get(lock, (0, 0))[0]:
-            found.append(f"lock {lock}: a write of run {run} with {fence} landed after one of run {last[lock][1]} with {last[lock][0]}")
+        higher, other = last.get(lock, (0, 0))
+        if fence < higher:
+            found.append(
+                f"lock {lock}: a write of run {run} with {fence} landed after one of run {other} with {higher}"
+            )
         last[lock] = (fence, run)
     if logs.promises_exclusion:
         found += [

@@ -55,7 +55,8 @@ class Checks(unittest.TestCase):
         logs = two()
         logs.records[1].begin = 499 * MS
         logs.runs[SECOND].confirmed = [498 * MS]
-        self.violates(logs, "lock 5: run 1 (machine 1, exclusive, fence 7) and run 2 (machine 1, exclusive, fence 8) lived at the same time, for 1.0 ms")
+        self.violates(logs, "lock 5: run 1 (machine 1, exclusive, fence 7) and run 2 (machine 1, exclusive, "
+                            "fence 8) lived at the same time, for 1.0 ms")
         logs.promises_exclusion = False
         self.violates(logs)
 
@@ -111,7 +112,8 @@ class Checks(unittest.TestCase):
     def test_fences(self):
         logs = two(accepted=[])
         logs.records[1].fence = 7
-        self.violates(logs, "run 1 (machine 1, exclusive, fence 7) and run 2 (machine 1, exclusive, fence 7) have the same number")
+        self.violates(logs, "run 1 (machine 1, exclusive, fence 7) and run 2 (machine 1, exclusive, fence 7) "
+                            "have the same number")
         logs.records[1].fence = 6
         self.violates(logs, "run 2 (machine 1, exclusive, fence 6) came after run 1 (machine 1, exclusive, fence 7)")
         # It was sent before the first one began: nobody knows who came first.
@@ -125,7 +127,8 @@ class Checks(unittest.TestCase):
         self.violates(logs, "run 3 (machine 1, exclusive, fence 6) came after run 2")
 
     def test_store(self):
-        self.violates(two(accepted=[(5, 8, SECOND), (6, 1, 3), (5, 7, FIRST)]), "a write of run 1 with 7 landed after one of run 2 with 8")
+        logs = two(accepted=[(5, 8, SECOND), (6, 1, 3), (5, 7, FIRST)])
+        self.violates(logs, "a write of run 1 with 7 landed after one of run 2 with 8")
         logs = two()
         logs.records[0].refused = 1
         self.violates(logs, "run 1 (machine 1, exclusive, fence 7) lived and was refused")
@@ -142,7 +145,8 @@ class Checks(unittest.TestCase):
         self.violates(logs)
         logs.faults = [Fault(5, "kill_outer", SECOND)]
         self.violates(logs, "ended with -9, which nothing explains")
-        for status, words in ((71, "nothing explains"), (-11, "nothing explains"), (75, "and its command ran"), (69, "and its command ran")):
+        unexplained, ran = "nothing explains", "and its command ran"
+        for status, words in ((71, unexplained), (-11, unexplained), (75, ran), (69, ran)):
             logs.runs[FIRST].status = status
             self.violates(logs, words)
 
@@ -159,9 +163,11 @@ class Checks(unittest.TestCase):
         self.violates(logs, "have the same number", "ran its command 2 times")
 
     def test_rest(self):
-        logs = two(survivors=["4711 dlock"], unkept_keys=["lock:job5 has no expiry"], descriptors=[("runner", 41), ("outer", 9)])
+        logs = two(survivors=["4711 dlock"], unkept_keys=["lock:job5 has no expiry"],
+                   descriptors=[("runner", 41), ("outer", 9)])
         logs.records[0].fds = 4
-        self.violates(logs, "was given 4 descriptors", "runner has 41 descriptors", "survived: 4711 dlock", "key: lock:job5 has no expiry")
+        self.violates(logs, "was given 4 descriptors", "runner has 41 descriptors", "survived: 4711 dlock",
+                      "key: lock:job5 has no expiry")
 
     def test_figures(self):
         logs = two()
@@ -195,7 +201,8 @@ class Reading(unittest.TestCase):
             logs = records.read(place)
         first, second = logs.records
         self.assertEqual((first.run, first.lock, first.mode, first.slot, first.fence), (7, 5, 2, 3, 2**53 + 1))
-        self.assertEqual((first.pid, first.is_descendant, first.fds, first.accepted, first.refused), (42, True, 3, 4, 5))
+        self.assertEqual((first.pid, first.is_descendant, first.fds, first.accepted, first.refused),
+                         (42, True, 3, 4, 5))
         self.assertEqual((second.run, second.machine, second.end), (8, 2, 400))
         self.assertEqual(logs.runs[7].confirmed, [3_000_000_004])
         self.assertEqual((logs.runs[7].status, logs.runs[8].status), (-9, None))

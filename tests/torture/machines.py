@@ -1,8 +1,8 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""The rack's network and its "machines": each a network namespace at a bridge and a control group that can be frozen,
-with an agent in it (agent.py) that runs dlocks. All of it is inside the private namespaces that `torture` has made, so
-that addresses and ports are free, rules of iptables are nobody else's, and nothing outside can be hit."""
+"""The rack's network and its "machines": each a network namespace at a bridge and a control group that can be
+frozen, with an agent in it (agent.py) that runs dlocks. All of it is inside the private namespaces that `torture` has
+made, so that addresses and ports are free, rules of iptables are nobody else's, and nothing outside can be hit."""
 
 import os
 import signal
@@ -136,7 +136,8 @@ class Machine:
     def start(self, command):
         """The agent: in the control group before it is anything else."""
         script = 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
-        self.agent = spawn(["nsenter", f"--net=/run/netns/{self.name}", "sh", "-c", script, "sh", self.freezer.path, *command])
+        inside = ["nsenter", f"--net=/run/netns/{self.name}", "sh", "-c", script, "sh", self.freezer.path]
+        self.agent = spawn([*inside, *command])
 
     def iptables(self, *words):
         call("ip", "netns", "exec", self.name, "iptables", "-w", *words)

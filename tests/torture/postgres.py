@@ -29,10 +29,13 @@ class Postgres:
 
     def start(self):
         self.stopped = False
+        lock = self.dir + "/data/postmaster.pid"
+        if os.path.exists(lock):
+            os.unlink(lock)  # of one that was killed; its pid may be somebody's by now
         with open(self.dir + ".log", "a", encoding="ascii") as log:
             self.process = spawn(
-                [*self.user, self.bin + "/postgres", "-D", self.dir + "/data", "-k", self.dir, "-h", self.ip, "-p", "5432",
-                 "-c", "fsync=off", "-c", "autovacuum=off", "-c", "max_connections=400"],
+                [*self.user, self.bin + "/postgres", "-D", self.dir + "/data", "-k", self.dir, "-h", self.ip,
+                 "-p", "5432", "-c", "fsync=off", "-c", "autovacuum=off", "-c", "max_connections=400"],
                 cwd=self.dir, stdout=log, stderr=log)
 
     def sql(self, text, check=True):

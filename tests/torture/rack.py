@@ -1,7 +1,7 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""One round: the servers, the agents, one fault after the other; then all is made well again, and what is left is looked
-at before checker.py has its say."""
+"""One round: the servers, the agents, one fault after the other; then all is made well again, and what is left is
+looked at before checker.py has its say."""
 
 import heapq
 import itertools
@@ -14,13 +14,13 @@ import time
 
 import checker
 import records
-from faults import KINDS
 from machines import Tree, call, children, is_living, now_ns, read_proc, spawn
+from server_faults import KINDS
 
 LOCKS = 30
 CONTENDERS = 16  # on each machine
 SLOTS = 3
-NUL = b"\0"
+OURS = (b"dlock\n", b"dlock-run\n", b"torture_witness\n")
 
 class Rack:
     def __init__(self, plan, directory, seed, machines, store, args, tools):
@@ -78,14 +78,17 @@ class Rack:
         return {
             "seed": self.random.randrange(2**32), "machine": machine.number, "first_run": machine.number * 1_000_000,
             "dir": self.dir, "dlock": self.dlock(), "witness": self.tools + "/torture_witness",
-            "store": self.store.dir, "ttl_ms": plan.ttl_ms, "options": self.engine.options + plan.options, "locks": self.locks,
-            "slots": SLOTS, "watch": plan.watch, "at_least": plan.at_least, "contenders": CONTENDERS, "patience_s": 60,
+            "store": self.store.dir, "ttl_ms": plan.ttl_ms, "locks": self.locks,
+            "slots": SLOTS,
+            "options": self.engine.options + plan.options, "watch": plan.watch, "at_least": plan.at_least,
+            "contenders": CONTENDERS, "patience_s": 60,
         }
 
     def start(self):
         records.create(self.dir + "/records", 200_000)
         self.store.begin(self.plan.guarded)
-        about = {"promises": self.plan.promises, "slots": {n: SLOTS for n, kind in enumerate(self.locks) if kind == "slots"}}
+        slots = {lock: SLOTS for lock, kind in enumerate(self.locks) if kind == "slots"}
+        about = {"promises": self.plan.promises, "slots": slots}
         with open(self.dir + "/round.json", "w", encoding="utf-8") as file:
             json.dump(about, file)
         os.environ.update(DLOCK_CONFIG="/dev/null", DLOCK_TEST_HOOKS=self.plan.hooks)
@@ -155,8 +158,9 @@ class Rack:
     def look_after(self):
         """What is left when nobody wants anything any more, and whether the locks can be had."""
         for name in os.listdir("/proc"):
-            if name.isdigit() and read_proc(name, "comm") in (b"dlock\n", b"dlock-run\n", b"torture_witness\n") and is_living(name):
-                self.survivors.append(f"{name} {read_proc(name, 'cmdline').replace(NUL, b' ').decode(errors='replace')}")
+            if name.isdigit() and read_proc(name, "comm") in OURS and is_living(name):
+                words = read_proc(name, "cmdline").replace(b"\0", b" ").decode(errors="replace")
+                self.survivors.append(f"{name} {words}")
                 os.kill(int(name), signal.SIGKILL)  # the next round has its own
         lives = [
             spawn([self.dlock(), "--ttl", "2s", "-w", "20s", *self.engine.options, f"job{lock}", "true"],
@@ -194,4 +198,5 @@ def run_round(rack):
     rack.violations = checker.check(logs)
     rack.figures = checker.figures(logs)
     if rack.figures["commands"] < 20:
-        rack.violations.append(f"{rack.figures['commands']} commands ran: a round in which nothing goes on proves nothing")
+        commands = rack.figures["commands"]
+        rack.violations.append(f"{commands} commands ran: a round in which nothing goes on proves nothing")

@@ -37,7 +37,8 @@ def read_records(path):
         begin, last, end, fence, pid, run, machine, lock, mode, slot, left, fds, accepted, refused, _ = values
         # Killed before its first stamp: it has claimed its place and nothing more.
         if begin:
-            records.append(Record(run, machine, lock, mode, begin, last, end, fence, pid, slot, bool(left), fds, accepted, refused))
+            lived = (run, machine, lock, mode, begin, last, end, fence, pid, slot)
+            records.append(Record(*lived, bool(left), fds, accepted, refused))
     return records
 
 
@@ -74,7 +75,7 @@ def read(directory):
     return Logs(
         records=read_records(path("records")),
         runs=read_runs(directory),
-        faults=[Fault(int(at), kind, int(run), int(machine), int(until)) for at, kind, run, machine, until in lines(path("faults"))],
+        faults=[Fault(int(at), kind, *map(int, more)) for at, kind, *more in lines(path("faults"))],
         accepted=[tuple(map(int, words)) for words in lines(path("accepted"))],
         slots={int(lock): count for lock, count in about["slots"].items()},
         promises_exclusion=about["promises"] == "exclusion",

@@ -1,6 +1,7 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""Real servers for the rack: one Redis, a Sentinel set, a Cluster, independent nodes. Each has an address of its own at the bridge, and connects from it, so that rules can part them."""
+"""Real servers for the rack: one Redis, a Sentinel set, a Cluster, independent nodes. Each has an
+address of its own at the bridge, and connects from it, so that rules can part them."""
 
 import os
 import shutil
@@ -229,7 +230,8 @@ class Sentinel(Single):
                 return False
             about = dict(zip(state[::2], state[1::2]))
             replicas = sentinel.ask("SENTINEL", "REPLICAS", "main")
-            well = isinstance(replicas, list) and [dict(zip(r[::2], r[1::2]))["flags"] for r in replicas] == ["slave"] * 2
+            flags = [dict(zip(r[::2], r[1::2]))["flags"] for r in replicas] if isinstance(replicas, list) else []
+            well = flags == ["slave"] * 2
             if not well or about["flags"] != "master" or about["num-other-sentinels"] != "2":
                 return False
         return True
@@ -257,7 +259,7 @@ class Cluster(Single):
     def is_whole(self):
         for server in self.servers:
             about = str(server.ask("CLUSTER", "INFO"))
-            if "cluster_state:ok" not in about or "cluster_slots_pfail:0" not in about or "cluster_slots_fail:0" not in about:
+            if any(f"cluster_{word}" not in about for word in ("state:ok", "slots_pfail:0", "slots_fail:0")):
                 return False
             about = str(server.ask("INFO", "replication"))
             if "role:slave" in about and "master_link_status:up" not in about:
@@ -266,7 +268,8 @@ class Cluster(Single):
 
     def mend(self):
         """A slot whose move has met a dead master is half here and half there until somebody sees to it."""
-        if any("->-" in str(server.ask("CLUSTER", "NODES")) or "-<-" in str(server.ask("CLUSTER", "NODES")) for server in self.servers):
+        maps = "".join(str(server.ask("CLUSTER", "NODES")) for server in self.servers)
+        if "->-" in maps or "-<-" in maps:
             call("redis-cli", "--cluster", "fix", f"{self.servers[0].ip}:{PORT}", "--cluster-yes", check=False)
             wait_for("the cluster", 30, self.is_whole)
 

@@ -103,6 +103,25 @@ test_renewal(void)
 	pass(T - T / 100);
 	answer(2, ASK_RENEW, WORD_GONE);
 	CHECK_INT(send_all(ASK_RETAKE), 0);
+
+	tap_case("an answer to the round before is as old as that: it renews nothing now");
+	set_up(3);
+	acquire();
+	quorum_begin_renew(&quorum, T / 12, now);
+	CHECK_INT(send_all(ASK_RENEW), 3);
+	unsigned int before = quorum.serial;
+	pass(MS);
+	t0 = now;
+	quorum_begin_renew(&quorum, T / 12, now);
+	CHECK_INT(send_all(ASK_RENEW), 3);
+	for (int i = 0; i < 3; i++)
+		quorum_answered(&quorum, i, ASK_RENEW, before, WORD_YES, 0, 0, now);
+	CHECK_INT(quorum.result, QUORUM_PENDING);
+	CHECK(quorum.t0.ns < t0.ns);
+	answer(0, ASK_RENEW, WORD_YES);
+	answer(1, ASK_RENEW, WORD_YES);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	CHECK_INT(quorum.t0.ns, t0.ns);
 }
 
 static void

@@ -242,6 +242,41 @@ test_failure(void)
 	CHECK_INT(quorum.result, QUORUM_TAKEN);
 }
 
+static void
+test_late_nodes(void)
+{
+	tap_case("a node has a twentieth of the lease for an answer, 50 ms at least");
+	quorum_init(&quorum, 3, 30 * NS_PER_S, MS, 0);
+	CHECK_INT(quorum.node_limit_ns, 1500 * MS);
+	quorum_init(&quorum, 3, NS_PER_S / 2, MS, 0);
+	CHECK_INT(quorum.node_limit_ns, 50 * MS);
+
+	tap_case("who is connected when a majority has it is asked by the rule of phase 2");
+	set_up(3);
+	quorum_set_link(&quorum, 2, NODE_COMING, now);
+	begin_taking();
+	for (int i = 0; i < 2; i++)
+		answer(i, ASK_TAKE, WORD_TAKEN);
+	CHECK_INT(send_all(ASK_ACCEPT), 2);
+	for (int i = 0; i < 2; i++)
+		answer(i, ASK_ACCEPT, WORD_ACCEPTED);
+	CHECK_INT(quorum.result, QUORUM_WON);
+	quorum_set_link(&quorum, 2, NODE_UP, now);
+	CHECK_INT(send_all(ASK_RETAKE), 1);
+
+	tap_case("who comes while the others are asked is asked, too; not in quarantine");
+	for (int votes = 0; votes < 2; votes++) {
+		set_up(3);
+		quorum_set_link(&quorum, 2, NODE_DOWN, now);
+		begin_taking();
+		answer(0, ASK_TAKE, WORD_TAKEN);
+		quorum.nodes[2].votes = votes;
+		quorum_set_link(&quorum, 2, NODE_UP, now);
+		CHECK_INT(quorum.nodes[2].want, votes ? ASK_TAKE : ASK_NOTHING);
+		CHECK_INT(quorum.nodes[2].vote, votes ? VOTE_NONE : VOTE_MUTE);
+	}
+}
+
 /* What each node may say to TAKE, in each order, with three and with four nodes: it is won by a
  * majority alone, never by fewer, and what was taken is asked back where it was not. */
 static void
@@ -309,6 +344,7 @@ main(void)
 {
 	test_acquire();
 	test_failure();
+	test_late_nodes();
 	test_all_orders();
 	return tap_end();
 }

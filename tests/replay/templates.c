@@ -55,7 +55,6 @@ const char *const templates[] = {
     "SCAN x",
     "SCAN 0 COUNT x",
     "SCAN 0 COUNT 0",
-    "SCAN 0 MATCH",
     "DBSIZE",
     "FLUSHALL",
     "FLUSHDB ASYNC",

@@ -253,6 +253,27 @@ have_run_scripts() {
 	assert_equal "$(<fence)" 9007199254740994
 }
 
+# accept TOKEN NUMBER: phase 2 at node 1.
+accept() {
+	node 1 EVAL "$(sed -e "/^-- include rfence.lua/r $ROOT_DIR/src/store/lua/rfence.lua" "$ROOT_DIR/src/store/lua/node_accept.lua")" \
+		3 lock:job "$(rfence_key_of job)" 'lock:job#info{lock:job}' "$1" "$2" record | head -n 1
+}
+
+@test "a node accepts a number above its last one, or the same once more, from whom it has the key" {
+	assert_equal "$(accept a 5)" GONE
+	node 1 SET lock:job b PX 60000 >/dev/null
+	assert_equal "$(accept a 5)" GONE
+	assert_equal "$(node 1 EXISTS "$(rfence_key_of job)")" 0
+	assert_equal "$(accept b 9007199254740993)" ACCEPTED
+	assert_equal "$(accept b 9007199254740993)" ACCEPTED
+	assert_equal "$(accept b 9007199254740992)" LOW # the same as a double
+	assert_equal "$(accept b 999)" LOW
+	node 1 SET lock:job c PX 60000 >/dev/null
+	assert_equal "$(accept c 9007199254740993)" LOW
+	assert_equal "$(accept c 9007199254740994)" ACCEPTED
+	assert_equal "$(node 1 GET "$(rfence_key_of job)")" 9007199254740994:c
+}
+
 @test "a majority that restarts empty: the lock is lost, and is not taken again" {
 	start_dlock -t 3s job sleep 30
 	wait_until 2s on_nodes 3 job

@@ -10,8 +10,8 @@
  *   cli/             options.h (what they are), table.c (ONE table of all options), setters.h (what
  *                    gives each its value), options_parts.h (command_line.c, environment.c,
  *                    config_file.c, operands.c, actions.c: what goes with what), config.h (the text
- *                    of a config file), password.h (which of several), reports.h (to view/),
- *                    complaint.h, help.h
+ *                    of a config file), password.h (which of several), engine.h (a run's store),
+ *                    reports.h (to view/), complaint.h, help.h
  *   view/            view.h (--status, --list, --break, --check), look.h (asking about one lock),
  *                    sight.h (what the answers show), picture.h (how it is printed), slice.h,
  *                    text.h, glob.h, list_parts.h, visit.h (to a server), panel.h (to several),
@@ -61,6 +61,7 @@
 #include "base/keys.h"
 #include "base/message.h"
 #include "cli/complaint.h"
+#include "cli/engine.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/password.h"
@@ -69,10 +70,6 @@
 #include "job/asking.h"
 #include "job/job.h"
 #include "run/descriptors.h"
-#include "run/testing.h"
-#include "store/postgres.h"
-#include "store/redis.h"
-#include "store/redlock.h"
 #include "store/routes.h"
 
 /* Everything about a run that outlives its set-up. */
@@ -87,10 +84,7 @@ struct run {
 	char server[SERVERS_SIZE];
 	struct password_place password, sentinel_password;
 	struct route *route;
-	struct redis_settings redis;
-	struct redlock_settings redlock;
-	struct redlock_member members[QUORUM_MOST];
-	struct postgres_settings postgres;
+	struct engine engine;
 	struct job_settings settings;
 	struct signals signals;
 	struct tree tree;
@@ -242,119 +236,6 @@ fill_in_settings(struct run *run, const struct lease_terms *terms, struct store 
 	};
 }
 
-static struct store *
-open_redis(struct run *run)
-{
-	const struct options *options = &run->options;
-	run->redis = (struct redis_settings){
-	    .url = &options->url,
-	    .route = run->route,
-	    .secret = run->password.sources[0],
-	    .server = run->server,
-	    .keys = &run->keys,
-	    .token = run->token,
-	    .record = run->record,
-	    .mode = run->mode,
-	    .max_waiters = options->max_waiters,
-	    .min_fence = options->min_fence,
-	    .fence_mode = options->fence_mode,
-	    .wait_replicas = options->wait_replicas,
-	    .watch = options->watch,
-	    .prepare = identify,
-	    .prepare_context = run,
-	};
-	return redis_store_new(&run->loop, &run->redis);
-}
-
-static struct store *
-open_quorum(struct run *run, const struct lease_terms *terms)
-{
-	struct options *options = &run->options;
-	for (int i = 0; i < options->url_count; i++) {
-		struct redlock_member *member = &run->members[i];
-		member->url = options_url(options, i);
-		member->secret = run->password.sources[i];
-		url_print(member->url, member->server, sizeof member->server);
-	}
-	run->redlock = (struct redlock_settings){
-	    .members = run->members,
-	    .count = options->url_count,
-	    .server = run->server,
-	    .keys = &run->keys,
-	    .record = run->record,
-	    .ttl_ns = terms->ttl_ns,
-	    .drift_ns = terms->drift_ns,
-	    .min_fence = options->min_fence,
-	    .quarantine_ns = options->quarantine_ns,
-	    .naive = testing_hook("naive-quorum"),
-	    .prepare = identify,
-	    .prepare_context = run,
-	    .secret_helper = run->password.asked.source.helper,
-	    .seed = seed_from_token(run->token),
-	};
-	return redlock_store_new(&run->loop, &run->redlock);
-}
-
-static struct store *
-open_postgres(struct run *run, const struct lease_terms *terms)
-{
-	const struct options *options = &run->options;
-	run->postgres = (struct postgres_settings){
-	    .url = &options->url,
-	    .secret = run->password.sources[0],
-	    .server = run->server,
-	    .keys = &run->keys,
-	    .token = run->token,
-	    .record = run->record,
-	    .identity = &run->identity,
-	    .mode = options->mode,
-	    .slots = options->slots,
-	    .ttl_ns = terms->ttl_ns,
-	    .max_waiters = options->max_waiters,
-	    .min_fence = options->min_fence,
-	    .prepare = identify,
-	    .prepare_context = run,
-	    .seed = seed_from_token(run->token),
-	};
-	return postgres_store_new(&run->loop, &run->postgres);
-}
-
-enum engine {
-	ENGINE_REDIS,
-	ENGINE_QUORUM,
-	ENGINE_POSTGRES,
-};
-
-static struct store *
-open_store(struct run *run, enum engine engine, const struct lease_terms *terms)
-{
-	switch (engine) {
-	case ENGINE_REDIS:
-		break;
-	case ENGINE_QUORUM:
-		return open_quorum(run, terms);
-	case ENGINE_POSTGRES:
-		return open_postgres(run, terms);
-	}
-	return open_redis(run);
-}
-
-static void
-free_store(struct store *store, enum engine engine)
-{
-	switch (engine) {
-	case ENGINE_REDIS:
-		redis_store_free(store);
-		break;
-	case ENGINE_QUORUM:
-		redlock_store_free(store);
-		break;
-	case ENGINE_POSTGRES:
-		postgres_store_free(store);
-		break;
-	}
-}
-
 static int
 run_command(struct run *run)
 {
@@ -378,15 +259,26 @@ run_command(struct run *run)
 		return report_system_error(run, "keep the password");
 	if (open_route(run) != 0)
 		return report_system_error(run, "set up the connection");
-	enum engine engine = options->url_count > 1 ? ENGINE_QUORUM
-	    : options->url.scheme == URL_POSTGRES   ? ENGINE_POSTGRES
-						    : ENGINE_REDIS;
-	struct store *store = open_store(run, engine, &terms);
+	const struct engine_terms use = {
+	    .route = run->route,
+	    .password = &run->password,
+	    .server = run->server,
+	    .keys = &run->keys,
+	    .token = run->token,
+	    .record = run->record,
+	    .mode = run->mode,
+	    .identity = &run->identity,
+	    .lease = &terms,
+	    .prepare = identify,
+	    .prepare_context = run,
+	    .seed = seed_from_token(run->token),
+	};
+	struct store *store = engine_open(&run->engine, &run->options, &run->loop, &use);
 	if (store == NULL)
 		return report_system_error(run, "set up the connection");
 	fill_in_settings(run, &terms, store);
 	int status = job_run(&run->settings);
-	free_store(store, engine);
+	engine_free(&run->engine, store);
 	route_free(run->route);
 	return status;
 }

@@ -41,7 +41,8 @@
  *                    cluster say: cluster_map.h, cluster_redirect.h, cluster_slot.h), ear.h
  *                    (where a waiter in a cluster is told), lua/, postgres.h (the other engine:
  *                    postgres_answer.c, postgres_wait.c, postgres_parts.h), postgres_session.h
- *                    (may it keep locks?), postgres_sql.h (what is asked), none.h (no server)
+ *                    (may it keep locks? postgres_pooler.c, postgres_session_parts.h),
+ *                    postgres_sql.h (what is asked), none.h (no server)
  *   net/             link.h (a connection; link_traffic.c, link_parts.h), transport.h (in clear or
  *                    in TLS), tls.h (by OpenSSL: tls_library.h, tls_explain.h), transfer.h,
  *                    reader.h (RESP), resolve.h (names), url.h (url_places.c, url_query.c,

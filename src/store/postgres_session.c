@@ -1,18 +1,14 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-#include "store/postgres_session.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/identity.h"
+#include "store/postgres_session_parts.h"
 
 #define VERSION_LEAST 140000
-/* From when the message was sent: it comes at once, or never. */
-#define PROBE_LIMIT NS_PER_S
 
 enum check_column {
 	CHECK_BACKEND,
@@ -50,19 +46,13 @@ postgres_session_forget(struct postgres_session *session)
 	session->phase = SESSION_CLOSED;
 }
 
-static void
-fail(struct postgres_session *session, enum outcome outcome, const struct problem *why)
+void
+postgres_session_fail(struct postgres_session *session, enum outcome outcome,
+    const struct problem *why)
 {
 	struct problem copy = *why;
 	postgres_session_close(session);
 	session->events->failed(session->context, outcome, &copy);
-}
-
-static void
-refuse(struct postgres_session *session, const struct problem *why)
-{
-	session->for_good = true;
-	fail(session, OUTCOME_REFUSED, why);
 }
 
 static void
@@ -79,12 +69,8 @@ on_deadline(void *context, struct instant now)
 		outcome = OUTCOME_REFUSED;
 		break;
 	case SESSION_PROBING:
-		problem_set(&why,
-		    "there is a connection pooler which shares sessions between clients (as "
-		    "pgbouncer does with pool_mode=transaction): a lock belongs to its session, and "
-		    "would be left to whoever comes next; name the server itself, or a pool with "
-		    "pool_mode=session");
-		refuse(session, &why);
+	case SESSION_DISMISSING:
+		postgres_pooler_end_time(session);
 		return;
 	case SESSION_CLOSED:
 	case SESSION_CONNECTING:
@@ -93,12 +79,13 @@ on_deadline(void *context, struct instant now)
 	case SESSION_CHECKING:
 	case SESSION_LISTENING:
 	case SESSION_LEAVING:
+	case SESSION_SETTING:
 	case SESSION_READY:
 	case SESSION_ASKED:
 		problem_set(&why, "no answer to the login in time");
 		break;
 	}
-	fail(session, outcome, &why);
+	postgres_session_fail(session, outcome, &why);
 }
 
 /* -- errors ----------------------------------------------------------------------------------- */
@@ -113,70 +100,6 @@ postgres_session_judge(const struct pq_answer *answer, struct problem *why)
 	/* Out of memory or of room for locks, shutting down, cancelled, ... */
 	why->is_passing = strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0;
 	return OUTCOME_REFUSED;
-}
-
-/* -- a pooler --------------------------------------------------------------------------------- */
-
-static void
-on_probe_opened(void *context)
-{
-	struct postgres_session *session = context;
-	char statement[160];
-	snprintf(statement, sizeof statement, "SELECT pg_catalog.pg_notify('%s', '')",
-	    session->channel);
-	pq_link_ask(&session->probe, statement);
-}
-
-static void
-on_probe_answered(void *context, const struct pq_answer *answer)
-{
-	struct postgres_session *session = context;
-	(void)answer;
-	pq_link_close(&session->probe);
-	loop_set_timer(session->loop, &session->deadline,
-	    instant_earlier(session->until, instant_plus(clock_now(), PROBE_LIMIT)));
-}
-
-static void
-on_probe_failed(void *context, const struct problem *why)
-{
-	struct postgres_session *session = context;
-	struct problem told;
-	problem_set(&told,
-	    "there is a connection pooler, and whether it keeps sessions apart cannot be found out "
-	    "without a second connection: %.300s",
-	    why->text);
-	fail(session, why->is_denied ? OUTCOME_DENIED : OUTCOME_REFUSED, &told);
-}
-
-static void
-begin_probe(struct postgres_session *session)
-{
-	static const struct pq_link_events events = {
-	    .opened = on_probe_opened,
-	    .answered = on_probe_answered,
-	    .failed = on_probe_failed,
-	};
-	pq_link_init(&session->probe, session->loop, session->url, session->link.application,
-	    &events, session);
-	session->phase = SESSION_PROBING;
-	pq_link_open(&session->probe, session->until, session->password);
-}
-
-static void
-listen_for_probe(struct postgres_session *session)
-{
-	char token[TOKEN_SIZE], statement[160];
-	size_t used = (size_t)snprintf(session->channel, sizeof session->channel, "dlock_probe_");
-	identity_make_token(token);
-	for (const char *at = token; *at != '\0'; at++) {
-		if (*at != '-')
-			session->channel[used++] = *at;
-	}
-	session->channel[used] = '\0';
-	snprintf(statement, sizeof statement, "LISTEN %s", session->channel);
-	session->phase = SESSION_LISTENING;
-	pq_link_ask(&session->link, statement);
 }
 
 /* -- login ------------------------------------------------------------------------------------ */
@@ -195,11 +118,34 @@ become_ready(struct postgres_session *session)
  * by TCP; and one that only does not say anything by idle_session_timeout, which is what ends a
  * lease. */
 static void
+write_settings(const struct postgres_session *session, char *out, size_t size)
+{
+	int64_t third_s = session->ttl_ms / 3000 > 0 ? session->ttl_ms / 3000 : 1;
+	snprintf(out, size,
+	    "ARRAY[pg_catalog.set_config('search_path', 'pg_catalog', false), "
+	    "pg_catalog.set_config('synchronous_commit', CASE "
+	    "pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN "
+	    "'remote_apply' ELSE 'on' END, false), "
+	    "pg_catalog.set_config('statement_timeout', '0', false), "
+	    "pg_catalog.set_config('lock_timeout', '0', false), "
+	    "pg_catalog.set_config('idle_session_timeout', '%d', false), "
+	    "pg_catalog.set_config('tcp_user_timeout', '%" PRId64 "', false), "
+	    "pg_catalog.set_config('tcp_keepalives_idle', '%" PRId64 "', false), "
+	    "pg_catalog.set_config('tcp_keepalives_interval', '%" PRId64 "', false), "
+	    "pg_catalog.set_config('tcp_keepalives_count', '3', false)]",
+	    POSTGRES_WAITER_IDLE_MS,
+	    session->ttl_ms < POSTGRES_MS_MOST ? session->ttl_ms : POSTGRES_MS_MOST,
+	    third_s < 32767 ? third_s : 32767, third_s < 32767 ? third_s : 32767);
+}
+
+/* Only in a session that is ours: one that a pooler shares would be handed to others so. */
+static void
 on_opened(void *context)
 {
 	struct postgres_session *session = context;
-	char statement[1024];
-	int version = session->link.library->PQserverVersion(session->link.connection);
+	const struct pq_library *library = session->link.library;
+	char settings[1024], statement[1280];
+	int version = library->PQserverVersion(session->link.connection);
 	if (version > 0 && version < VERSION_LEAST) {
 		struct problem why;
 		problem_set(&why, "it is PostgreSQL %d: 14 or newer is needed", version / 10000);
@@ -207,23 +153,39 @@ on_opened(void *context)
 		pq_link_try_next(&session->link, &why);
 		return;
 	}
-	int64_t third_s = session->ttl_ms / 3000 > 0 ? session->ttl_ms / 3000 : 1;
+	write_settings(session, settings, sizeof settings);
 	snprintf(statement, sizeof statement,
-	    "SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only'), "
-	    "set_config('search_path', 'pg_catalog', false), "
-	    "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN "
-	    "'remote_apply' THEN 'remote_apply' ELSE 'on' END, false), "
-	    "set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false), "
-	    "set_config('idle_session_timeout', '%d', false), "
-	    "set_config('tcp_user_timeout', '%" PRId64 "', false), "
-	    "set_config('tcp_keepalives_idle', '%" PRId64 "', false), "
-	    "set_config('tcp_keepalives_interval', '%" PRId64 "', false), "
-	    "set_config('tcp_keepalives_count', '3', false)",
-	    POSTGRES_WAITER_IDLE_MS,
-	    session->ttl_ms < POSTGRES_MS_MOST ? session->ttl_ms : POSTGRES_MS_MOST,
-	    third_s < 32767 ? third_s : 32767, third_s < 32767 ? third_s : 32767);
+	    "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), "
+	    "pg_catalog.current_setting('transaction_read_only'), "
+	    "CASE WHEN pg_catalog.pg_backend_pid() = %d THEN %s END",
+	    library->PQbackendPID(session->link.connection), settings);
 	session->phase = SESSION_CHECKING;
 	pq_link_ask(&session->link, statement);
+}
+
+void
+postgres_session_set_up(struct postgres_session *session)
+{
+	char settings[1024], statement[1280];
+	write_settings(session, settings, sizeof settings);
+	snprintf(statement, sizeof statement, "SELECT pg_catalog.pg_backend_pid(), %s", settings);
+	session->phase = SESSION_SETTING;
+	pq_link_ask(&session->link, statement);
+}
+
+static void
+take_settings(struct postgres_session *session, const struct pq_answer *answer)
+{
+	struct problem why;
+	enum outcome outcome = OUTCOME_REFUSED;
+	if (strtoll(pq_answer_text(answer, 0, CHECK_BACKEND), NULL, 10) == session->backend) {
+		become_ready(session);
+		return;
+	}
+	problem_set(&why, "a connection pooler has changed the session between two statements");
+	if (answer->sqlstate[0] != '\0')
+		outcome = postgres_session_judge(answer, &why);
+	postgres_session_fail(session, outcome, &why);
 }
 
 static void
@@ -250,7 +212,7 @@ take_check(struct postgres_session *session, const struct pq_answer *answer)
 	    session->link.library->PQbackendPID(session->link.connection)) {
 		become_ready(session);
 	} else {
-		listen_for_probe(session);
+		postgres_pooler_begin(session);
 	}
 }
 
@@ -263,10 +225,12 @@ on_answered(void *context, const struct pq_answer *answer)
 		take_check(session, answer);
 		break;
 	case SESSION_LISTENING:
-		begin_probe(session);
-		break;
 	case SESSION_LEAVING:
-		become_ready(session);
+	case SESSION_DISMISSING:
+		postgres_pooler_answered(session, answer);
+		break;
+	case SESSION_SETTING:
+		take_settings(session, answer);
 		break;
 	case SESSION_ASKED:
 		session->phase = SESSION_READY;
@@ -285,19 +249,10 @@ static void
 on_notified(void *context, const char *channel, const char *payload)
 {
 	struct postgres_session *session = context;
-	char statement[160];
-	if (session->phase != SESSION_PROBING) {
-		if (session->events->notified != NULL && session->phase >= SESSION_READY)
-			session->events->notified(session->context, channel, payload);
-		return;
-	}
-	if (strcmp(channel, session->channel) != 0)
-		return;
-	pq_link_close(&session->probe);
-	loop_set_timer(session->loop, &session->deadline, session->until);
-	snprintf(statement, sizeof statement, "UNLISTEN %s", session->channel);
-	session->phase = SESSION_LEAVING;
-	pq_link_ask(&session->link, statement);
+	if (session->phase == SESSION_PROBING)
+		postgres_pooler_notified(session, channel);
+	else if (session->events->notified != NULL && session->phase >= SESSION_READY)
+		session->events->notified(session->context, channel, payload);
 }
 
 static void
@@ -312,7 +267,7 @@ on_failed(void *context, const struct problem *why)
 		outcome = OUTCOME_DENIED;
 	else if (is_login && session->link.spoke)
 		outcome = OUTCOME_REFUSED;
-	fail(session, outcome, why);
+	postgres_session_fail(session, outcome, why);
 }
 
 static void
@@ -320,7 +275,8 @@ on_told(void *context, const char *secret, const struct problem *why)
 {
 	struct postgres_session *session = context;
 	if (secret == NULL) {
-		fail(session, why->is_system ? OUTCOME_UNREACHABLE : OUTCOME_REFUSED, why);
+		postgres_session_fail(session,
+		    why->is_system ? OUTCOME_UNREACHABLE : OUTCOME_REFUSED, why);
 		return;
 	}
 	session->password = secret;

@@ -40,10 +40,12 @@ enum postgres_session_phase {
 	SESSION_CLOSED,
 	SESSION_PASSWORD, /* the secret is asked for */
 	SESSION_CONNECTING,
-	SESSION_CHECKING,  /* the server is asked what it is */
-	SESSION_LISTENING, /* there is a pooler: */
-	SESSION_PROBING,   /* does a message come through? */
-	SESSION_LEAVING,   /* it does: back to what was before */
+	SESSION_CHECKING,   /* the server is asked what it is */
+	SESSION_LISTENING,  /* there is a pooler: */
+	SESSION_PROBING,    /* does a message come through? */
+	SESSION_LEAVING,    /* it does: back to what was before, */
+	SESSION_SETTING,    /* and to what a lock needs */
+	SESSION_DISMISSING, /* it does not: back to what was before */
 	SESSION_READY,
 	SESSION_ASKED,
 };
@@ -62,7 +64,8 @@ struct postgres_session {
 	const char *password; /* while it logs in */
 	int64_t backend;      /* the server process */
 	struct instant asked_at;
-	char channel[64]; /* of the probe */
+	char channel[64]; /* of the probe, */
+	bool is_sent;     /* which has sent its message */
 	struct pq_link link, probe;
 };
 

@@ -13,7 +13,8 @@
 #
 #   setup() { common_setup; start_postgres; at_teardown stop_postgres; }
 #
-#   start_postgres [NAME=VALUE...]           settings of the server, say max_connections=300
+#   start_postgres [NAME=VALUE...]           settings of the server, say max_connections=300; PG_LAUNCHER is put
+#                                            before it, say nsenter
 #
 # sets and exports PG_DIR (its directory; the data is in PG_DIR/data, the log in PG_DIR/log), PG_PORT, PG_URL
 # (TCP), PG_URL_UNIX (its Unix socket) and DLOCK_SERVER, the Unix one. The superuser is postgres, who needs
@@ -31,6 +32,7 @@
 #
 # shellcheck disable=SC2034 # variables are for the caller
 
+PG_LAUNCHER=()
 PG_BIN=$(pg_config --bindir 2>/dev/null) || true
 [ -x "$PG_BIN/postgres" ] || for PG_BIN in /usr/lib/postgresql/*/bin; do :; done
 export PG_BIN
@@ -87,7 +89,7 @@ launch_postgres() {
 		close_descriptors
 		unset DLOCK_TEST_MARK # it is the file's, or lives as long as its test wants it to
 		[ "$(id -u)" != 0 ] || user=(setpriv --reuid=postgres --regid=postgres --clear-groups)
-		exec env --default-signal "${user[@]}" "$PG_BIN/postgres" -D "$1/data" -p "$(cat "$1/port")" \
+		exec "${PG_LAUNCHER[@]}" env --default-signal "${user[@]}" "$PG_BIN/postgres" -D "$1/data" -p "$(cat "$1/port")" \
 			-k "$1" -h 127.0.0.1 "${options[@]}"
 	) >>"$1/log" 2>&1 </dev/null &
 	echo "$! $(start_time_of "$!")" >"$1/pid"

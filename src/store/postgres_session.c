@@ -114,7 +114,8 @@ become_ready(struct postgres_session *session)
 }
 
 /* What of the server's settings would hurt is set, before it is used: other schemas' functions of
- * the same names; commits that are not on disk. A dead client, or a dead way to it, is found out
+ * the same names; commits that are not on disk; compiling statements, which takes longer than a
+ * lease may wait. A dead client, or a dead way to it, is found out
  * by TCP; and one that only does not say anything by idle_session_timeout, which is what ends a
  * lease. */
 static void
@@ -126,6 +127,7 @@ write_settings(const struct postgres_session *session, char *out, size_t size)
 	    "pg_catalog.set_config('synchronous_commit', CASE "
 	    "pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN "
 	    "'remote_apply' ELSE 'on' END, false), "
+	    "pg_catalog.set_config('jit', 'off', false), "
 	    "pg_catalog.set_config('statement_timeout', '0', false), "
 	    "pg_catalog.set_config('lock_timeout', '0', false), "
 	    "pg_catalog.set_config('idle_session_timeout', '%d', false), "
@@ -144,7 +146,7 @@ on_opened(void *context)
 {
 	struct postgres_session *session = context;
 	const struct pq_library *library = session->link.library;
-	char settings[1024], statement[1280];
+	char settings[1536], statement[2048];
 	int version = library->PQserverVersion(session->link.connection);
 	if (version > 0 && version < VERSION_LEAST) {
 		struct problem why;
@@ -166,7 +168,7 @@ on_opened(void *context)
 void
 postgres_session_set_up(struct postgres_session *session)
 {
-	char settings[1024], statement[1280];
+	char settings[1536], statement[2048];
 	write_settings(session, settings, sizeof settings);
 	snprintf(statement, sizeof statement, "SELECT pg_catalog.pg_backend_pid(), %s", settings);
 	session->phase = SESSION_SETTING;

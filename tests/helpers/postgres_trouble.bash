@@ -137,6 +137,6 @@ assert_dead_before_rival() {
 	by_clock=$((($(last_confirmed) + $1 * 1000000 - died) / 1000000))
 	margin=$(rival_got_after "$died") || return 1
 	echo "# dead $by_clock ms before the lease is over, $margin ms before another has the lock: ${2:-}" >&3
-	[ "$margin" -gt 0 ] && [ "$by_clock" -gt 0 ] ||
+	((margin > 0 && by_clock > 0)) ||
 		{ echo "overrun: by the clock $by_clock ms, by the rival $margin ms" >&2; show_scene >&2; return 1; }
 }

@@ -165,6 +165,18 @@ check_ports(const char *hosts, size_t length, struct problem *problem)
 	return true;
 }
 
+/* To libpq the first @ ends the login. */
+static bool
+add_user(struct url *url, const char *user, size_t length, struct problem *problem)
+{
+	for (size_t i = 0; i < length; i++) {
+		bool is_at = user[i] == '@';
+		if (!add(url, is_at ? "%40" : user + i, is_at ? 3 : 1, problem))
+			return false;
+	}
+	return add(url, "@", 1, problem);
+}
+
 /* user[:password]@ */
 static bool
 parse_login(struct url *url, const char *text, size_t length, struct problem *problem)
@@ -177,7 +189,7 @@ parse_login(struct url *url, const char *text, size_t length, struct problem *pr
 	    (colon == NULL ||
 		url_decode(url->password, sizeof url->password,
 		    (struct span){colon + 1, length - user - 1}, "password", problem)) &&
-	    add(url, text, user, problem) && add(url, "@", 1, problem);
+	    add_user(url, text, user, problem);
 }
 
 bool

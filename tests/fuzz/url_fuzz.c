@@ -56,7 +56,16 @@ check_scrubbing(const char *text, const struct url *url)
 	if (copy == NULL)
 		abort();
 	char *password = url_find_password(copy, &length);
-	FUZZ_CHECK(!url->has_password || url->password[0] == '\0' || password != NULL);
+	bool is_postgres = url->scheme == URL_POSTGRES;
+	FUZZ_CHECK(
+	    !url->has_password || url->password[0] == '\0' || password != NULL || is_postgres);
+	if (is_postgres) { /* where it may stand in the query, too */
+		url_scrub_postgres(copy);
+		if (password != NULL)
+			memset(password, '*', length);
+		FUZZ_CHECK(url_parse(&scrubbed, copy, URL_REFUSE_UNKNOWN_KEYS, &problem));
+		FUZZ_CHECK(strspn(scrubbed.password, "*") == strlen(scrubbed.password));
+	}
 	size_t other_length = 0;
 	char *other = url_find_sentinel_password(copy, &other_length);
 	FUZZ_CHECK(url->sentinel_password[0] == '\0' || other != NULL);

@@ -22,6 +22,8 @@ test_postgres(void)
 		"postgresql://ann@db1:6000,[::1]:7,db3/app?sslmode=require&service=x"},
 	    {"postgres://a%40x:hu%2fs@h@db1/", "postgresql://a%40x@db1/", "a@x", "hu/s@h",
 		"postgresql://a%40x:***@db1/"},
+	    {"postgres://a@x:hush@db1/", "postgresql://a%40x@db1/", "a@x", "hush",
+		"postgresql://a%40x:***@db1/"},
 	    {"postgresql:///app?password=hu%26sh&host=%2Frun", "postgresql:///app?host=%2Frun", "",
 		"hu&sh", "postgresql://:***@/app?host=%2Frun"},
 	    {"postgresql://h?dlock_key=-3&sslpassword=hush&fence_base=7&connect_timeout=2",
@@ -44,7 +46,7 @@ test_postgres(void)
 		CHECK_INT(url.has_password, rows[i].password[0] != '\0');
 		url_print(&url, shown, sizeof shown);
 		CHECK_TEXT(shown, rows[i].shown);
-		if (i != 5)
+		if (i != 6)
 			continue;
 		CHECK(url.has_lock_number && url.lock_number == -3 && url.fence_base == 7);
 		CHECK_INT(url.connect_timeout_ns, 2 * NS_PER_S);

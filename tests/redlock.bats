@@ -241,7 +241,7 @@ have_run_scripts() {
 }
 
 @test "not when another has come after it there" {
-	start_dlock -t 1500ms job sleep 1.3 # two renewals
+	start_dlock -t 2s job sleep 3 # four renewals
 	wait_until 2s on_nodes 3 job
 	node 3 SET "$(rfence_key_of job)" 9007199254740993:another PX 100000 >/dev/null
 	node 3 DEL lock:job >/dev/null
@@ -275,7 +275,7 @@ accept() {
 }
 
 @test "a majority that restarts empty: the lock is lost, and is not taken again" {
-	start_dlock -t 3s job sleep 30
+	start_dlock -t 9s job sleep 30
 	wait_until 2s on_nodes 3 job
 	forget_node 1
 	forget_node 2

@@ -17,10 +17,10 @@ teardown_file() { stop_redis; }
 	assert_line --regexp '^200[0-9]{3} steps, [45][0-9]{5} commands, .* messages to others: all the same$'
 	echo "${lines[-1]}"
 	replay_reached acquire\ {GRANTED,OWNED,BUSY,FULL,SLOTS,FREE,LATE,-OOM,-READONLY,-WRONGTYPE} \
-		confirm\ {OWNED,UNUSUAL} release\ {0,-1,1,-READONLY,-OOM} renew\ {0,-1,1} renew_member\ {0,-1,1} \
-		renew_alone\ {0,-1,1} release_alone\ {0,-1,1} node_take\ {TAKEN,OWNED,BUSY,LOW,FREE,LATE,-OOM} \
+		confirm\ {OWNED,UNUSUAL} release\ {0,-1,1} renew\ {0,-1,1} renew_member\ {0,-1,1} \
+		renew_alone\ {0,1} release_alone\ {0,-1,1} node_take\ {TAKEN,OWNED,BUSY,LOW,FREE,LATE,-OOM} \
 		node_accept\ {ACCEPTED,LOW,GONE} node_release\ {0,-1,1} status\ text survey\ text list\ text \
-		check\ text break\ {BROKEN,FREED,ALREADY,NOTOKEN,FREE,FOREIGN,LATE} cluster\ -ERR
+		check\ text break\ {BROKEN,FREED,NOTOKEN,FREE,FOREIGN,LATE} cluster\ -ERR
 }
 
 @test "what is wrong in the simulator's Redis is found" {

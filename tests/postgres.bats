@@ -93,6 +93,10 @@ sql_says() {
 	pg_free job
 	DLOCK_SERVER="$PG_URL?${output##*\?}" run -0 dlock --min-fence 8000000000000000 job sh -c 'echo $DLOCK_FENCE'
 	[ "$output" -gt 8000000000000000 ]
+	# The highest of all: what is named is a base that is taken.
+	run -69 dlock --min-fence 4611686018427387904 job true
+	DLOCK_SERVER="$PG_URL?${output##*\?}" run -0 dlock --min-fence 4611686018427387904 job sh -c 'echo $DLOCK_FENCE'
+	[ "$output" -gt 4611686018427387904 ]
 }
 
 # What else shares the session's name space, or does less than it says.
@@ -155,6 +159,9 @@ reset_role() {
 @test "what does not go with PostgreSQL is refused, with the reason" {
 	run -64 dlock --at-least 1s job true
 	assert_output --partial '--at-least does not go with PostgreSQL: its locks end with the session'
+	run -64 dlock --ttl 25d job true
+	assert_output --partial '--ttl does not go with PostgreSQL: at most 24d: after 24 days and some hours it ends any silent session'
+	run -0 dlock --ttl 24d job true
 	run -64 dlock --wait-replicas 1 job true
 	assert_output --partial 'synchronous_standby_names'
 	run -64 dlock --fence counter job true
@@ -217,6 +224,11 @@ reset_role() {
 	assert_output --partial 'database "nowhere" does not exist'
 	run -69 dlock -S "postgresql://postgres@no-such-host.invalid/postgres" job true
 	assert_output --partial "cannot look up 'no-such-host.invalid'"
+	# What libpq would look up itself, and wait for.
+	run -69 dlock -S "postgresql://postgres@$(printf 'a%s.invalid,' {1..8})a9.invalid/postgres" job true
+	assert_output --partial 'too many hosts are names: at most 8 can be looked up, others must be addresses'
+	run -69 dlock -S "postgresql://postgres@$(printf '127.0.0.%s:1,' {1..16})127.0.0.1:$PG_PORT/postgres" job true
+	assert_output --partial 'too many hosts: at most 16 can be named'
 }
 
 @test "a machine without libpq gets one clear line, and 71" {

@@ -65,6 +65,8 @@ options_scrub(char *text);
 
 /* Redis's scripts have no whole numbers beyond it. */
 #define FENCE_BELOW (INT64_C(1) << 53)
+/* PostgreSQL's have: what fence_base may add is enough for it. */
+#define FENCE_MOST (INT64_C(1) << 62)
 
 /* Adds a server, or several, blanks between them. */
 bool

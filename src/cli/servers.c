@@ -187,6 +187,11 @@ find_unfit_for_postgres(const struct options *options, const char **why)
 		       "keep one (let the command itself sleep)";
 		return "at-least";
 	}
+	/* Beyond it the server would end a silent session sooner than its holder lets go. */
+	if (options->ttl_ns > INT32_MAX * NS_PER_MS) {
+		*why = "at most 24d: after 24 days and some hours it ends any silent session";
+		return "ttl";
+	}
 	if (options->fence_mode == FENCE_COUNTER) {
 		*why = "its fencing numbers are those of its transactions, and counters would need "
 		       "a table";

@@ -200,7 +200,7 @@ bool
 set_min_fence(struct options *options, const char *value, struct problem *problem)
 {
 	/* PostgreSQL's may be higher: options_settle_servers knows whether it is that. */
-	return value_parse_count(value, 0, INT64_MAX - 1, &options->min_fence, problem) ||
+	return value_parse_count(value, 0, FENCE_MOST, &options->min_fence, problem) ||
 	    value_parse_count(value, 0, FENCE_BELOW - 1, &options->min_fence, problem);
 }
 

@@ -115,9 +115,15 @@ list_places(struct pq_link *link, struct problem *why)
 			take_part(values[2], 0, place->port, sizeof place->port);
 		link->place_count++;
 	}
+	char more[2];
+	bool fits = link->place_count < PQ_MAX_PLACES ||
+	    (!take_part(values[0], PQ_MAX_PLACES, more, sizeof more) &&
+		!take_part(values[1], PQ_MAX_PLACES, more, sizeof more));
+	if (!fits)
+		problem_set(why, "too many hosts: at most %d can be named", PQ_MAX_PLACES);
 	library->PQconninfoFree(given);
 	library->PQconninfoFree(found);
-	return true;
+	return fits;
 }
 
 /* -- names ------------------------------------------------------------------------------------ */
@@ -205,10 +211,19 @@ pq_places_find(struct pq_link *link)
 		return;
 	}
 	link->name_count = 0;
-	for (size_t i = 0; i < link->place_count && link->name_count < PQ_MAX_NAMES; i++) {
+	for (size_t i = 0; i < link->place_count; i++) {
 		struct pq_name *name = &link->names[link->name_count];
 		if (!is_name(&link->places[i]))
 			continue;
+		/* libpq would look it up, and wait for that. */
+		if (link->name_count == PQ_MAX_NAMES) {
+			problem_set(&why,
+			    "too many hosts are names: at most %d can be looked up, others must "
+			    "be addresses",
+			    PQ_MAX_NAMES);
+			pq_link_fail(link, &why);
+			return;
+		}
 		name->link = link;
 		name->place = i;
 		name->is_done = false;

@@ -11,7 +11,8 @@
 #include "net/url_parts.h"
 
 #define START "postgresql://"
-#define FENCE_BASE_MOST (INT64_C(1) << 61)
+/* As much as --min-fence may ask for. */
+#define FENCE_BASE_MOST (INT64_C(1) << 62)
 
 static bool
 is_key(struct span key, const char *name)

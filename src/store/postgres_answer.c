@@ -94,15 +94,15 @@ postgres_bury_ghost(struct postgres_store *postgres)
 	    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE pid = %" PRId64
 	    " AND left(application_name, %zu) = '%s'",
 	    postgres->ghost, strlen(postgres->application), postgres->application);
-	postgres->ghost = 0;
 	ask(postgres, ASK_BURY, statement);
 }
 
-/* Then what it was for. */
+/* Then what it was for. Until then it is a ghost: this session may end before it has told. */
 static void
 take_burial(struct postgres_store *postgres)
 {
 	struct store_answer told = {.outcome = OUTCOME_OK};
+	postgres->ghost = 0;
 	if (postgres->pending && postgres->request.verb == STORE_RELEASE)
 		postgres_report(postgres, &told);
 	else if (postgres->pending)
@@ -178,7 +178,7 @@ take_grant(struct postgres_store *postgres, const struct pq_answer *answer)
 		    ": all who use it must add at least %" PRId64
 		    " to that of the server URL, as in ?fence_base=%" PRId64,
 		    fence, settings->min_fence, settings->min_fence + 1 - fence,
-		    settings->url->fence_base + settings->min_fence + 1 - fence);
+		    settings->url->fence_base + (settings->min_fence + 1 - fence));
 		refuse_grant(postgres, &told);
 		return;
 	}

@@ -117,8 +117,6 @@ split(struct dlock *dlock)
 	verdict_share(job);
 	task_step();
 	struct task *runner = task_new(TASK_RUNNER, dlock, current, run_keeper, dlock);
-	if (runner == NULL)
-		task_exit(CLD_EXITED, 71);
 	guard->runner = runner->pid;
 	dlock->runner = runner;
 	dlock->outer_channel = job->channel;

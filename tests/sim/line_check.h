@@ -17,7 +17,7 @@ line_check_node(struct node *node);
 
 /* The server has just given it the lock, as it asked for it. */
 void
-line_check_order(struct node *node, const struct dlock *dlock);
+line_check_order(struct node *node, const struct dlock *newcomer);
 
 void
 line_check_ended(const struct dlock *dlock);

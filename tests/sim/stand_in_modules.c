@@ -3,7 +3,6 @@
 
 /* What has a process, a terminal, a file or chance of its own in life. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -28,10 +27,6 @@ __wrap_spawn_start(struct spawn_plan *plan, int *failure_fd, int *gate_fd)
 {
 	(void)plan;
 	struct task *command = payload_new(current);
-	if (command == NULL) {
-		errno = EAGAIN;
-		return -1;
-	}
 	*failure_fd = descriptor_open(DESCRIPTOR_FAILURE);
 	*gate_fd = descriptor_open(DESCRIPTOR_GATE);
 	descriptor_get(*failure_fd)->command = command;

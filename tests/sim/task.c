@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checker.h"
@@ -58,7 +59,7 @@ task_new(enum task_kind kind, struct dlock *dlock, struct task *parent, void (*b
 {
 	static const char *const kinds[] = {"", " runner", " command"};
 	if (task_count == MOST_TASKS)
-		return NULL;
+		abort();
 	struct task *task = world_allocate(sizeof *task);
 	task->pid = FIRST_PID + task_count;
 	task->kind = kind;

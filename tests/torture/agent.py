@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""agent PLAN: what runs on one machine of the rack: so many dlocks at a time, one after the other, until the file `stop`
-is there; then it waits for the last ones. PLAN is a file of JSON (torture writes it). Each run is a line in runs.M
+"""agent PLAN: what runs on one machine of the rack: so many dlocks at a time, one after the other, until the file
+`stop` is there; then it waits for the last ones. PLAN is a file of JSON (torture writes it). Each run is a line in runs.M
 (records.py)."""
 
 import json
@@ -26,7 +26,7 @@ class Agent:
         self.next_run = plan["first_run"]
         self.living = {}  # pid -> what the line begins with, and which lock
         self.log = open(f"{plan['dir']}/runs.{plan['machine']}", "a", encoding="ascii", buffering=1)
-        self.long_since = {}
+        self.rest_until = 0
 
     def words(self, run, lock):
         """The command line of one run, and its mode."""
@@ -67,7 +67,11 @@ class Agent:
             if pid == 0:
                 return
             if pid in self.living:
-                self.log.write(f"{self.living.pop(pid)}\t{now_ns()}\t{os.waitstatus_to_exitcode(status)}\n")
+                code = os.waitstatus_to_exitcode(status)
+                self.log.write(f"{self.living.pop(pid)}\t{now_ns()}\t{code}\n")
+                # As people do who find no server: else hundreds of attempts a second would be all that goes on.
+                if code == 69:
+                    self.rest_until = time.monotonic() + self.random.uniform(0.05, 0.25)
 
     def run(self):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
@@ -79,7 +83,7 @@ class Agent:
                 deadline = deadline or time.monotonic() + self.plan["patience_s"]
                 if not self.living or time.monotonic() > deadline:
                     break
-            elif len(self.living) < self.plan["contenders"]:
+            elif len(self.living) < self.plan["contenders"] and time.monotonic() >= self.rest_until:
                 self.start()
             full = stopping or len(self.living) >= self.plan["contenders"]
             signal.sigtimedwait({signal.SIGCHLD}, 0.05 if full else self.random.uniform(0, 0.02))

@@ -1,8 +1,8 @@
 # Copyright (c) 2026 the dlock authors
 # SPDX-License-Identifier: MIT
-"""What is done to dlocks, machines and the network: a function a kind; server_faults.py has what is done to servers. Each
-takes the rack, chooses its victim by the rack's random numbers, and says whether there was one; what has to be undone
-it gives to `rack.later`."""
+"""What is done to dlocks, machines and the network: a function a kind; server_faults.py has what is done to servers.
+Each takes the rack, chooses its victim by the rack's random numbers, and says whether there was one; what has to be
+undone it gives to `rack.later`."""
 
 import signal
 

@@ -103,7 +103,9 @@ sql_says() {
 @test "the session's settings are what a lock needs, whatever the user's defaults are" {
 	sql "ALTER ROLE postgres SET synchronous_commit = off; ALTER ROLE postgres SET idle_session_timeout = '1s';
 		ALTER ROLE postgres SET search_path = evil, pg_catalog; CREATE SCHEMA evil;
-		CREATE FUNCTION evil.pg_try_advisory_lock(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'"
+		CREATE FUNCTION evil.pg_try_advisory_lock(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+		CREATE FUNCTION evil.no(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+		CREATE OPERATOR evil.= (LEFTARG = int, RIGHTARG = int, FUNCTION = evil.no)"
 	at_teardown reset_role
 	start_dlock job sleep 71
 	wait_until 5s pg_held job

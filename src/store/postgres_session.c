@@ -113,20 +113,19 @@ become_ready(struct postgres_session *session)
 	session->events->ready(session->context);
 }
 
-/* What of the server's settings would hurt is set, before it is used: other schemas' functions of
- * the same names; commits that are not on disk; compiling statements, which takes longer than a
- * lease may wait. A dead client, or a dead way to it, is found out
- * by TCP; and one that only does not say anything by idle_session_timeout, which is what ends a
- * lease. */
+/* What of the server's settings would hurt is set, before it is used: other schemas' functions and
+ * operators of the same names; commits that are not on disk; compiling statements, which takes
+ * longer than a lease may wait. A dead client, or a dead way to it, is found out by TCP; and one
+ * that only does not say anything by idle_session_timeout, which is what ends a lease. */
 static void
 write_settings(const struct postgres_session *session, char *out, size_t size)
 {
 	int64_t third_s = session->ttl_ms / 3000 > 0 ? session->ttl_ms / 3000 : 1;
 	snprintf(out, size,
 	    "ARRAY[pg_catalog.set_config('search_path', 'pg_catalog', false), "
-	    "pg_catalog.set_config('synchronous_commit', CASE "
-	    "pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN "
-	    "'remote_apply' ELSE 'on' END, false), "
+	    "pg_catalog.set_config('synchronous_commit', CASE WHEN "
+	    "pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) "
+	    "'remote_apply' THEN 'remote_apply' ELSE 'on' END, false), "
 	    "pg_catalog.set_config('jit', 'off', false), "
 	    "pg_catalog.set_config('statement_timeout', '0', false), "
 	    "pg_catalog.set_config('lock_timeout', '0', false), "
@@ -159,7 +158,7 @@ on_opened(void *context)
 	snprintf(statement, sizeof statement,
 	    "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), "
 	    "pg_catalog.current_setting('transaction_read_only'), "
-	    "CASE WHEN pg_catalog.pg_backend_pid() = %d THEN %s END",
+	    "CASE WHEN pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %d THEN %s END",
 	    library->PQbackendPID(session->link.connection), settings);
 	session->phase = SESSION_CHECKING;
 	pq_link_ask(&session->link, statement);

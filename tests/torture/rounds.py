@@ -72,7 +72,7 @@ ROUNDS = {
     "single-paused": Round(Single, "fence", {**KEPT, "pause_machine": 8}),
     "single-forgets": Round(Single, "fence", FORGETFUL),
     "single-clock": Round(Single, "fence", {**KEPT, "step_clock": 6}),
-    "sentinel-planned": Round(calm_sentinel, "exclusion", {**PLAIN, "plan_failover": 1}, ttl_ms=4000),
+    "sentinel-planned": Round(calm_sentinel, "exclusion", {**PLAIN, "plan_failover": 4}, ttl_ms=4000),
     "sentinel-crash": Round(Sentinel, "fence", SENTINEL_CRASH, ttl_ms=4000),
     "cluster-moves": Round(Cluster, "exclusion", {**PLAIN, "move_slot": 3}, ttl_ms=3000),
     "cluster-crash": Round(Cluster, "fence", CLUSTER_CRASH, ttl_ms=3000),

@@ -132,7 +132,9 @@ void
 descriptors_close_all(struct task *task)
 {
 	for (int i = 0; i < MOST_DESCRIPTORS; i++) {
-		if (descriptors[i].kind != DESCRIPTOR_FREE && descriptors[i].owner == task)
+		/* The one for signals is OUTER's and RUNNER's, whoever of them is left. */
+		if (descriptors[i].kind != DESCRIPTOR_FREE &&
+		    descriptors[i].kind != DESCRIPTOR_SIGNALS && descriptors[i].owner == task)
 			close_one(i);
 	}
 }

@@ -120,12 +120,12 @@ class Tree:
 
 
 class Machine:
-    def __init__(self, number):
+    def __init__(self, number, tag):
         self.number = number
         self.name = f"m{number}"
         self.agent = None
         self.cuts = 0
-        self.freezer = Freezer(f"dlock-torture.{os.urandom(4).hex()}.{number}")
+        self.freezer = Freezer(f"{tag}.{number}")
         call("ip", "netns", "add", self.name)
         call("ip", "link", "add", f"v{number}", "type", "veth", "peer", "name", "eth0", "netns", self.name)
         call("ip", "link", "set", f"v{number}", "master", "br0", "up")

@@ -10,10 +10,13 @@
 #
 # shellcheck disable=SC2034 # variables are for the caller
 
+BOUNCER_DIRS=()
+
 start_pgbouncer() {
 	local attempt port
 	BOUNCER_DIR=$(new_postgres_dir) || return 1
-	at_teardown remove_bouncer
+	BOUNCER_DIRS+=("$BOUNCER_DIR")
+	at_teardown remove_bouncers
 	echo '"postgres" ""' >"$BOUNCER_DIR/users"
 	for attempt in 1 2 3; do
 		port=$(free_postgres_port)
@@ -43,6 +46,7 @@ bouncer_up_or_dead() {
 	! alive "$BOUNCER_PID" || (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-remove_bouncer() {
-	rm -rf "$BOUNCER_DIR"
+remove_bouncers() {
+	rm -rf "${BOUNCER_DIRS[@]}"
+	BOUNCER_DIRS=()
 }

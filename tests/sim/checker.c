@@ -15,6 +15,10 @@
 
 /* A machine that has just woken: what is due is done before anything else, but not in no time. */
 #define WAKING (INT64_C(20) * 1000000)
+/* Two clocks agree so far, in percent. */
+#define CLOCKS_AGREE 98
+/* From having the lock to a command that runs. */
+#define START (INT64_C(20) * 1000000)
 #define GHOST_SLACK (INT64_C(20) * 1000000)
 
 /* When a server forgot last; 0: never. */
@@ -167,6 +171,17 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock)
 	line_check_node(node);
 }
 
+/* Others may have the lock from now on, but this one only as long as it may believe in it: that is
+ * what a lease is for. */
+static void
+excuse(struct dlock *dlock)
+{
+	for (int i = 0; i < nodes_count(); i++) {
+		if (dlock->kept_until[i] > dlock->excused_until)
+			dlock->excused_until = dlock->kept_until[i];
+	}
+}
+
 void
 checker_node_forgets(struct node *node, enum forgetting how)
 {
@@ -180,7 +195,7 @@ checker_node_forgets(struct node *node, enum forgetting how)
 			continue;
 		dlock->is_forgotten[node->index] = true;
 		if (how == FORGETS_AT_ONCE || nodes_count() == 1)
-			dlock->is_excused = true;
+			excuse(dlock);
 	}
 }
 
@@ -190,7 +205,8 @@ checker_node_forgets(struct node *node, enum forgetting how)
 static bool
 is_excused(const struct dlock *dlock)
 {
-	return dlock->is_excused || dlock->plan->only_signals || dlock->host.is_suspended ||
+	return world.now < dlock->excused_until || dlock->plan->only_signals ||
+	    dlock->host.is_suspended ||
 	    (dlock->awake_since != 0 && world.now - dlock->awake_since < WAKING);
 }
 
@@ -222,6 +238,26 @@ check_overlap(const struct dlock *newcomer)
 	}
 	if (newcomer->plan->mode == MODE_SLOTS && together >= newcomer->plan->slots)
 		world_fail("%d hold a lock of %d slots", together + 1, newcomer->plan->slots);
+}
+
+/* Who asked for it (--at-least) has the lock kept when its command is over. */
+static void
+check_rest(const struct dlock *newcomer)
+{
+	for (int i = 0; i < dlocks_count() && faults_were_none(); i++) {
+		const struct dlock *other = dlocks_get(i);
+		int64_t rest_until =
+		    other->began_at + other->plan->at_least_ns / 100 * CLOCKS_AGREE - START;
+		if (other == newcomer || other->ended_at == 0 || other->plan->at_least_ns == 0 ||
+		    may_be_together(newcomer, other))
+			continue;
+		counts_add(COUNTED_RESTS, 1);
+		if (world.now < rest_until)
+			world_fail(
+			    "d%d has the lock, which d%d had kept (--at-least) for another %lld ms",
+			    newcomer->number, other->number,
+			    (long long)((rest_until - world.now) / 1000000));
+	}
 }
 
 /* -- fences ------------------------------------------------------------------------------------ */
@@ -273,10 +309,11 @@ checker_command_begins(struct task *command)
 	counts_add(COUNTED_COMMANDS, 1);
 	trace_line(command->name, "begins, fence %lld, slot %d", (long long)dlock->shown_fence,
 	    dlock->shown_slot);
-	if (dlock->is_excused)
+	if (world.now < dlock->excused_until)
 		counts_add(COUNTED_EXCUSED, 1);
 	else if (!is_excused(dlock))
 		check_overlap(dlock);
+	check_rest(dlock);
 	check_fences(dlock);
 	line_check_taken(dlock);
 }

@@ -5,7 +5,7 @@
  * It believes nothing that dlock itself thinks. See docs/verification.md.
  *
  * A holder is excused, and may have another beside it, when a server has lost what it had confirmed
- * to that holder; its fence is not. */
+ * to that holder, until the lease is over that was confirmed by then; its fence is not. */
 #ifndef DLOCK_TESTS_CHECKER_H
 #define DLOCK_TESTS_CHECKER_H
 

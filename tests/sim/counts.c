@@ -189,7 +189,7 @@ counts_print(uint64_t floor)
 {
 	static const char *const counted[COUNTED_KINDS] = {"schedules", "events",
 	    "commands that ran", "of them excused (a server forgot)", "pairs of fences compared",
-	    "hand-offs measured"};
+	    "hand-offs measured", "ends of --at-least seen"};
 	char name[64];
 	uint64_t one = floor > 0;
 	bool enough = true;

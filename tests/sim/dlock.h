@@ -56,7 +56,7 @@ struct dlock {
 	bool is_forgotten[MOST_NODES];  /* a server has lost what it had confirmed */
 	int64_t ticket;                 /* with which it was seen in line */
 	bool had_it[MOST_NODES];        /* when it was last seen at work */
-	bool is_excused;                /* others may hold the lock beside it */
+	int64_t excused_until;          /* others may hold the lock beside it; 0: never */
 	int64_t awake_since;
 
 	/* The real code's: */

@@ -226,7 +226,7 @@ $(BUILD)/sim/sim: $(sim_objects) $(BUILD)/sim/real.a tests/sim/wrapped.list
 $(BUILD)/sim/mutants/%/sim: tests/sim/mutants/%.sed tests/sim/mutate $(BUILD)/sim/sim
 	$(say) 'LINK $@'
 	$(run)CC='$(CC)' SIM_FLAGS='$(subst ','\'',$(all_cppflags) -std=c11 $(sim_cflags))' tests/sim/mutate $* $(BUILD)
-	$(run)$(CC) $(sim_cflags) $(LDFLAGS) -o $@ $(@D)/*.o $(sim_objects) $(BUILD)/sim/real.a $(sim_wraps) $(sim_libs) $(LDLIBS)
+	$(run)$(CC) $(sim_cflags) $(LDFLAGS) -o $@ $(@D)/*.o $(filter-out %/faults.o,$(sim_objects)) $(BUILD)/sim/real.a $(sim_wraps) $(sim_libs) $(LDLIBS)
 
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/flags | $(generated)
 	@mkdir -p $(@D)

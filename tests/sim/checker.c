@@ -97,7 +97,8 @@ note_taking(struct node *node, struct dlock *dlock, bool has_it, const struct dl
 	if (!has_it || dlock->taken_at != 0)
 		return;
 	dlock->taken_at = world.now;
-	if (dlock == asking && nodes_count() == 1)
+	/* A clock set back gives who comes after this one a lower ticket. */
+	if (nodes_count() == 1 && (dlock == asking || !clock_was_set))
 		line_check_order(node, dlock);
 }
 

@@ -156,11 +156,11 @@ check_ports(const char *hosts, size_t length, struct problem *problem)
 		const char *comma = memchr(at, ',', (size_t)(end - at));
 		const char *part_end = comma != NULL ? comma : end;
 		const char *colon = memchr(at, ':', (size_t)(part_end - at));
-		struct span digits = {colon + 1,
-		    colon != NULL ? (size_t)(part_end - colon - 1) : 0};
-		if (digits.length > 0 &&
-		    !url_parse_number(digits, 1, 65535, "port", &port, problem))
-			return false;
+		if (colon != NULL && colon + 1 < part_end) {
+			struct span digits = {colon + 1, (size_t)(part_end - colon - 1)};
+			if (!url_parse_number(digits, 1, 65535, "port", &port, problem))
+				return false;
+		}
 		at = part_end + 1;
 	}
 	return true;

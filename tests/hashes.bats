@@ -32,6 +32,7 @@ scripts_sent() {
 	# Nobody was handed the lock so far: the script that confirms is sent as text.
 	monitor handed
 	start_dlock job sh -c 'until [ -e go ]; do sleep 0.01; done'
+	wait_until 2s held job
 	start "$DLOCK" job true
 	wait_until 2s in_line job 1
 	: >go
@@ -44,6 +45,7 @@ scripts_sent() {
 		rm -f go
 		monitor flushed
 		start_dlock job sh -c 'until [ -e go ]; do sleep 0.01; done'
+		wait_until 2s held job
 		start "$DLOCK" job true
 		wait_until 2s in_line job 1
 		[ "$rounds" = 1 ] || redis SCRIPT FLUSH >/dev/null

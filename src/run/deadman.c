@@ -68,6 +68,7 @@ deadman_begin_sweep(struct deadman *deadman)
 {
 	if (!deadman->armed)
 		return;
-	set(deadman->kill, INSTANT_NEVER, 0);
+	/* In this order: who is stopped in between has one of the two. */
 	set(deadman->wake, instant_plus(clock_now(), SWEEP_WAKE_NS), SWEEP_WAKE_NS);
+	set(deadman->kill, INSTANT_NEVER, 0);
 }

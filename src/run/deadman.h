@@ -36,8 +36,8 @@ deadman_arm(struct deadman *deadman, struct instant wake_at, int64_t wake_every_
 void
 deadman_call(struct deadman *deadman, struct instant wake_at, int64_t wake_every_ns);
 
-/* For a sweep: no KILL any more, and a CONT every 20 ms, so that stopping a killer does not help.
- */
+/* For a sweep: a CONT every 20 ms, so that stopping a killer does not help, and then no KILL any
+ * more. At no instant is there neither. */
 void
 deadman_begin_sweep(struct deadman *deadman);
 

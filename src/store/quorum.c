@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define NODE_LIMIT_LEAST (50 * NS_PER_MS)
+#define SPLIT_UNIT_LEAST (2 * NS_PER_MS)
+#define SPLIT_UNITS_MOST 5
 
 void
 quorum_init(struct quorum *quorum, int count, int64_t ttl_ns, int64_t drift_ns, int64_t min_fence)
@@ -29,6 +31,17 @@ quorum_count_votes(const struct quorum *quorum, enum quorum_vote vote)
 	for (int i = 0; i < quorum->count; i++)
 		count += quorum->nodes[i].vote == vote;
 	return count;
+}
+
+int64_t
+quorum_split_pause(int64_t took_ns, unsigned int splits, uint64_t random)
+{
+	int64_t unit = took_ns > SPLIT_UNIT_LEAST ? took_ns : SPLIT_UNIT_LEAST;
+	if (unit > QUORUM_SPLIT_PAUSE_MOST)
+		unit = QUORUM_SPLIT_PAUSE_MOST;
+	uint64_t range = (uint64_t)unit * (splits < SPLIT_UNITS_MOST ? splits : SPLIT_UNITS_MOST);
+	int64_t pause = unit / 2 + (int64_t)(random % range);
+	return pause < QUORUM_SPLIT_PAUSE_MOST ? pause : QUORUM_SPLIT_PAUSE_MOST;
 }
 
 /* -- what happens ------------------------------------------------------------------------------ */

@@ -171,6 +171,13 @@ quorum_refuse(struct quorum *quorum);
 void
 quorum_tick(struct quorum *quorum, struct instant now);
 
+/* How long to wait, in ns, after a split vote, in which nobody got a majority and all have given
+ * back what they got: some of what an attempt takes (`took_ns`), and more after each of `splits` (1
+ * at first), by `random`; never over QUORUM_SPLIT_PAUSE_MOST, whatever made the attempt slow. */
+#define QUORUM_SPLIT_PAUSE_MOST (300 * NS_PER_MS)
+int64_t
+quorum_split_pause(int64_t took_ns, unsigned int splits, uint64_t random);
+
 int
 quorum_count_votes(const struct quorum *quorum, enum quorum_vote vote);
 

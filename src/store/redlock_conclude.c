@@ -9,17 +9,15 @@
 /* For so long a split vote, in which nobody has a majority, is tried again before it counts as
  * held. */
 #define SPLIT_PATIENCE (300 * NS_PER_MS)
-/* The least unit of the pause before that. */
-#define SPLIT_PAUSE (2 * NS_PER_MS)
 
-/* xorshift64 (Marsaglia 2003). Uniform in [0, below). */
-static int64_t
-draw(struct redlock *redlock, int64_t below)
+/* xorshift64 (Marsaglia 2003). */
+static uint64_t
+next_random(struct redlock *redlock)
 {
 	redlock->random ^= redlock->random << 13;
 	redlock->random ^= redlock->random >> 7;
 	redlock->random ^= redlock->random << 17;
-	return below > 0 ? (int64_t)(redlock->random % (uint64_t)below) : 0;
+	return redlock->random;
 }
 
 /* -- answers ----------------------------------------------------------------------------------- */
@@ -90,29 +88,23 @@ redlock_begin_attempt(struct redlock *redlock)
 
 /* Nobody has a majority: all have given up what they had, and who comes back first has it. */
 static void
-try_again_later(struct redlock *redlock)
-{
-	struct instant now = clock_now();
-	int64_t unit = instant_between(redlock->quorum.begun_at, now);
-	if (unit < SPLIT_PAUSE)
-		unit = SPLIT_PAUSE;
-	redlock->splits++;
-	redlock->again_at = instant_plus(now,
-	    unit / 2 + draw(redlock, unit * (redlock->splits < 5 ? redlock->splits : 5)));
-}
-
-static void
 conclude_taken(struct redlock *redlock)
 {
 	struct store_answer answer = {.outcome = OUTCOME_HELD};
+	/* Looked at once: who is stopped between two looks would take that for a slow attempt. */
+	struct instant now = clock_now();
+	int64_t took_ns = instant_between(redlock->quorum.begun_at, now);
 	int most = 0;
-	bool has_time = instant_between(redlock->asked_at, clock_now()) < SPLIT_PATIENCE;
 	redlock_find_holder(redlock, &answer.holder, &most);
 	answer.place.rank = -1;
-	if (most < redlock->quorum.majority && has_time)
-		try_again_later(redlock);
-	else
+	if (most >= redlock->quorum.majority ||
+	    instant_between(redlock->asked_at, now) >= SPLIT_PATIENCE) {
 		report(redlock, &answer);
+		return;
+	}
+	redlock->splits++;
+	redlock->again_at =
+	    instant_plus(now, quorum_split_pause(took_ns, redlock->splits, next_random(redlock)));
 }
 
 static void

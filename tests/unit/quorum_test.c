@@ -339,9 +339,30 @@ test_all_orders(void)
 	}
 }
 
+/* (Schedule 2093611 of the simulator: who was stopped for four seconds in the middle of it asked
+ * again 3.5 s late.) */
+static void
+test_split(void)
+{
+	static const int64_t took[] = {0, NS_PER_MS, 40 * NS_PER_MS, 4 * NS_PER_S, INT64_MAX};
+	static const uint64_t draws[] = {0, 1, 123456789012345, UINT64_MAX};
+	tap_case("a split vote: all pauses are short, however long the attempt took");
+	for (size_t i = 0; i < COUNT_OF(took) * COUNT_OF(draws) * 8; i++) {
+		int64_t pause = quorum_split_pause(took[i % COUNT_OF(took)],
+		    1 + (unsigned int)(i % 8), draws[i / 8 % COUNT_OF(draws)]);
+		CHECK(pause >= NS_PER_MS && pause <= QUORUM_SPLIT_PAUSE_MOST);
+	}
+	tap_case("a split vote: whose draws differ do not come back together");
+	CHECK_INT(quorum_split_pause(40 * NS_PER_MS, 1, 0), 20 * NS_PER_MS);
+	CHECK_INT(quorum_split_pause(40 * NS_PER_MS, 1, 39999999), 20 * NS_PER_MS + 39999999);
+	CHECK_INT(quorum_split_pause(40 * NS_PER_MS, 3, 119999999), 20 * NS_PER_MS + 119999999);
+	CHECK_INT(quorum_split_pause(40 * NS_PER_MS, 9, 199999999), 20 * NS_PER_MS + 199999999);
+}
+
 int
 main(void)
 {
+	test_split();
 	test_acquire();
 	test_failure();
 	test_late_nodes();

@@ -90,8 +90,6 @@ befall_node(const struct fault *fault)
 	case FAULT_CRASH:
 	case FAULT_CRASH_SILENT:
 	case FAULT_CRASH_EMPTY:
-		if (fault->kind == FAULT_CRASH_EMPTY)
-			checker_node_forgets(node, FORGETS_BY_CRASH);
 		node_crash(node, fault->kind != FAULT_CRASH_SILENT);
 		return true;
 	case FAULT_FREEZE:
@@ -143,6 +141,9 @@ relieve_node(const struct fault *fault)
 	case FAULT_CRASH:
 	case FAULT_CRASH_SILENT:
 	case FAULT_CRASH_EMPTY:
+		/* Not when it crashes: another fault may start it in between, with its memory. */
+		if (fault->kind == FAULT_CRASH_EMPTY && !node->is_up)
+			checker_node_forgets(node, FORGETS_BY_CRASH);
 		node_start(node, fault->kind != FAULT_CRASH_EMPTY);
 		break;
 	case FAULT_FREEZE:

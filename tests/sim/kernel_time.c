@@ -87,6 +87,9 @@ __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *when,
 	(void)flags;
 	(void)before;
 	task_step();
+	/* Its signal may be unread still: the next expiry does what a signal does at once (CONT),
+	 * as in Linux, where only the interval waits for the reader. */
+	current->timers[(intptr_t)timer].is_pending = false;
 	task_set_timer(current, (int)(intptr_t)timer, at == 0 ? NEVER : at,
 	    from_timespec(&when->it_interval));
 	return 0;

@@ -118,6 +118,7 @@ enum wake {
 	WAKE_GRANTED, /* it was made holder, for a few seconds: it is to confirm that */
 	WAKE_HEAD,    /* it is first now; left_ns as in struct holder */
 	WAKE_CHANGED, /* the key has been written to, or is gone */
+	WAKE_LISTENS, /* it can be told from now on, if it says so: once a connection */
 };
 
 /* Who is told. Callbacks run in the loop and may start the next request. */

@@ -162,6 +162,10 @@ lock_wake(struct lock *lock, enum wake wake, int64_t left_ns, struct instant now
 	case WAKE_CHANGED:
 		ask_soon(lock, now);
 		break;
+	case WAKE_LISTENS:
+		/* Until it has said so nobody hands it the lock. */
+		lock_tick_waiting(lock, now);
+		break;
 	}
 }
 

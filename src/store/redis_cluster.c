@@ -128,7 +128,7 @@ on_ear_ready(void *context, struct instant now)
 {
 	struct redis_store *redis = context;
 	/* It can be told now: that is to be said, and what happened before is to be seen. */
-	redis->store.events->woken(redis->store.context, WAKE_CHANGED, -1, now);
+	redis->store.events->woken(redis->store.context, WAKE_LISTENS, -1, now);
 }
 
 static void

@@ -33,6 +33,8 @@ on_woken(void *context, enum wake wake, int64_t left_ns, struct instant now)
 		party->granted_at = now;
 	else if (wake == WAKE_CHANGED)
 		party->changed_at = now;
+	else if (wake == WAKE_LISTENS)
+		party->listens_at = now;
 }
 
 static void
@@ -77,7 +79,7 @@ check_party_open(struct party *party, const struct view_settings *settings, cons
 	    .max_waiters = -1,
 	    .fence_mode = FENCE_CLOCK,
 	};
-	party->granted_at = party->changed_at = INSTANT_NEVER;
+	party->granted_at = party->changed_at = party->listens_at = INSTANT_NEVER;
 	party->store = redis_store_new(settings->loop, &party->settings);
 	if (party->store == NULL)
 		return false;

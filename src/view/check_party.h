@@ -24,8 +24,8 @@ struct party {
 	char record[IDENTITY_RECORD];
 	char mode[16];
 	bool is_answered;
-	struct store_answer answer;            /* to the last request */
-	struct instant granted_at, changed_at; /* that message came; else never */
+	struct store_answer answer;                        /* to the last request */
+	struct instant granted_at, changed_at, listens_at; /* it was woken so; else never */
 	struct timer limit;
 	bool is_late;
 };

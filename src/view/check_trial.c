@@ -218,8 +218,7 @@ stand_in_line(struct trial *trial)
 	}
 	/* In a cluster it listens on a second connection, which has not been there before. */
 	if (facts->is_cluster && !two->answer.place.told && two->answer.problem.text[0] == '\0' &&
-	    check_party_wait(two, &two->changed_at)) {
-		two->changed_at = INSTANT_NEVER;
+	    check_party_wait(two, &two->listens_at)) {
 		if (request(trial, two, STORE_ACQUIRE, true, false) != OUTCOME_HELD)
 			return !trial->is_lost;
 	}

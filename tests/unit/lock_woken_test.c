@@ -86,6 +86,19 @@ test_changed(void)
 	CHECK_INT(bench.store.overlaps, 0);
 }
 
+/* In a cluster: a lock that was free 50 ms after somebody had come was had by him 50 ms later. */
+static void
+test_listens(void)
+{
+	tap_case("who can be told from now on says so at once, however soon that is");
+	bench_stand_in_line(&bench, 20 * S, 0);
+	int total = bench.store.total;
+	bench_pass(&bench, 1 * MS);
+	bench_wake(&bench, WAKE_LISTENS, -1);
+	CHECK_INT(bench.store.total, total + 1);
+	CHECK(bench.store.under_way);
+}
+
 /* Whatever the message: it changes nothing. */
 static void
 check_not_woken(void)
@@ -93,7 +106,7 @@ check_not_woken(void)
 	struct instant due = lock_due(&bench.lock);
 	int total = bench.store.total, told = bench.told;
 	enum lock_state state = bench.lock.state;
-	for (int wake = WAKE_GRANTED; wake <= WAKE_CHANGED; wake++) {
+	for (int wake = WAKE_GRANTED; wake <= WAKE_LISTENS; wake++) {
 		bench_wake(&bench, (enum wake)wake, 0);
 		CHECK_INT(lock_due(&bench.lock).ns, due.ns);
 		CHECK_INT(bench.lock.state, state);
@@ -149,6 +162,7 @@ main(void)
 	test_head_message();
 	test_head_messages_without_end();
 	test_changed();
+	test_listens();
 	test_messages_of_no_use();
 	return tap_end();
 }

@@ -133,7 +133,7 @@ walk_take_step(struct walk *walk)
 	case 5:
 	case 6:
 		/* Whenever it comes: it may have been on its way for long. */
-		bench_wake(bench, (enum wake)tap_random_below(&walk->random, WAKE_CHANGED + 1),
+		bench_wake(bench, (enum wake)tap_random_below(&walk->random, WAKE_LISTENS + 1),
 		    some_time(walk) - 1);
 		return "message";
 	default:

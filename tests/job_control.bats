@@ -92,8 +92,8 @@ setup() {
 	session 'send:"$DLOCK" job bash worker &\n' "$(LOCK_IS 1)" "$(until_true 'test -s command')" \
 		'send:jobs -p >job; kill -TSTP %1\n' "$(until_true 'grep -q "^State:.T" "/proc/$(cat job)/status"')" \
 		"$(until_true 'grep -q "^State:.T" "/proc/$(cat command)/status"')" \
-		'send:\n' 'expect:Stopped' 'send:bg\n' 'run:: >go' \
-		'send:wait %1; echo now=$?\n' 'expect:now=7' "$(LOCK_IS 0)"
+		'send:\n' 'expect:Stopped' 'send:bg; wait %1; echo now=$?\n' 'expect:worker &' 'run:: >go' \
+		'expect:now=7' "$(LOCK_IS 0)"
 }
 
 @test "dlock in the background that reads is Stopped (tty input); the shell keeps the terminal; fg lets it read (S46)" {

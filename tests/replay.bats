@@ -9,7 +9,7 @@ load helpers/common
 load helpers/replay
 
 setup_file() { start_replay_server; }
-setup() { common_setup; }
+setup() { common_setup && needs_server_of_model; }
 teardown_file() { stop_redis; }
 
 @test "whatever is sent to the simulator's Redis, it answers as the real one does" {

@@ -8,7 +8,7 @@ load ../helpers/common
 load ../helpers/replay
 
 setup_file() { start_replay_server; }
-setup() { common_setup; }
+setup() { common_setup && needs_server_of_model; }
 teardown_file() { stop_redis; }
 
 @test "half a million random commands and scripts, with every answer that a script has" {

@@ -10,6 +10,7 @@
 #include "dlock.h"
 #include "faults.h"
 #include "line_check.h"
+#include "sure_check.h"
 #include "trace.h"
 #include "world.h"
 
@@ -31,6 +32,7 @@ checker_begin(void)
 	forgotten_at = 0;
 	clock_was_set = false;
 	line_check_begin();
+	sure_check_begin();
 }
 
 static long long
@@ -49,9 +51,8 @@ is_named(const char *name, size_t length, const char *marker, const char *token)
 	    memcmp(name + marked, token, size) == 0;
 }
 
-/* The token, or it with the marker of --break, which is kept for its holder. */
-static bool
-is_of(const char *name, size_t length, const char *token)
+bool
+checker_is_of(const char *name, size_t length, const char *token)
 {
 	return is_named(name, length, "", token) || is_named(name, length, "dlock!broken:", token);
 }
@@ -68,7 +69,7 @@ kept_until(struct node *node, const struct dlock *dlock)
 	if (!model_find_key(model, dlock->keys.lock, &key) || key.type != MODEL_STRING)
 		return 0;
 	if (dlock->plan->mode == MODE_EXCLUSIVE)
-		return is_of(key.value, key.value_length, token)
+		return checker_is_of(key.value, key.value_length, token)
 		    ? node_time_of(node, key.expires_ms * 1000)
 		    : 0;
 	if (strncmp(key.value, "dlock!s", 7) != 0 ||
@@ -78,7 +79,7 @@ kept_until(struct node *node, const struct dlock *dlock)
 	int64_t until = 0;
 	while (model_next_member(model, &key, &at, &member)) {
 		int64_t its = node_time_of(node, (int64_t)member.score * 1000 + 1000);
-		if (is_of(member.name, member.length, token) && its > until)
+		if (checker_is_of(member.name, member.length, token) && its > until)
 			until = its;
 	}
 	return until;
@@ -109,6 +110,7 @@ note_possession(struct node *node, struct dlock *dlock, const struct dlock *aski
 	int64_t until = kept_until(node, dlock);
 	note_taking(node, dlock, until > 0, asking);
 	if (until > 0) {
+		sure_check_renewal(dlock, dlock->kept_until[node->index], until);
 		dlock->kept_until[node->index] = until;
 		dlock->is_forgotten[node->index] = false;
 	} else if (!dlock->is_forgotten[node->index] &&
@@ -122,27 +124,36 @@ note_possession(struct node *node, struct dlock *dlock, const struct dlock *aski
 static void
 check_ghost(struct node *node, struct dlock *dlock, const struct dlock *asking)
 {
-	bool has_it = kept_until(node, dlock) > 0;
+	int64_t until = kept_until(node, dlock), before = dlock->had_until[node->index];
 	/* By hand-off, for the moment that a claim lasts, who has gone may have it. */
 	if (!dlock_is_over(dlock) || dlock != asking) {
-		dlock->had_it[node->index] = has_it;
+		dlock->had_until[node->index] = until;
 		return;
 	}
+	/* A renewal may come late: the holder's lease was to last until then. */
+	if (before != 0 && dlock->runner != NULL)
+		return;
 	int64_t wanted_until = dlock->outer->ended_at +
 	    lease_request_limit(&dlock->settings.lock.terms) * 102 / 100 + GHOST_SLACK;
-	if (has_it && !dlock->had_it[node->index] && !clock_was_set && world.now > wanted_until)
+	if (until > before && !clock_was_set && world.now > wanted_until)
 		world_fail("%s has given the lock to d%d, which had gone %lld ms before",
 		    node->name, dlock->number,
 		    (long long)((world.now - dlock->outer->ended_at) / 1000000));
 }
 
-static bool
-is_kept(const struct dlock *dlock)
+bool
+checker_keeps(const struct dlock *dlock, int64_t at)
 {
 	int kept = 0;
 	for (int i = 0; i < nodes_count(); i++)
-		kept += dlock->kept_until[i] > world.now;
+		kept += dlock->kept_until[i] > at;
 	return kept >= nodes_count() / 2 + 1;
+}
+
+bool
+checker_has_forgotten(void)
+{
+	return forgotten_at != 0;
 }
 
 static void
@@ -170,6 +181,7 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock)
 	}
 	check_expiries(node);
 	line_check_node(node);
+	sure_check_number(node);
 }
 
 /* Others may have the lock from now on, but this one only as long as it may believe in it: that is
@@ -187,6 +199,7 @@ void
 checker_node_forgets(struct node *node, enum forgetting how)
 {
 	forgotten_at = world.now;
+	sure_check_forget(node);
 	clock_was_set = clock_was_set || how == FORGETS_THE_TIME;
 	if (how == FORGETS_THE_TIME)
 		return;
@@ -203,8 +216,8 @@ checker_node_forgets(struct node *node, enum forgetting how)
 /* -- two at once ------------------------------------------------------------------------------- */
 
 /* Nobody's fault: asleep, or just awake. Or it was asked for. */
-static bool
-is_excused(const struct dlock *dlock)
+bool
+checker_is_excused(const struct dlock *dlock)
 {
 	return world.now < dlock->excused_until || dlock->plan->only_signals ||
 	    dlock->host.is_suspended ||
@@ -227,7 +240,7 @@ check_overlap(const struct dlock *newcomer)
 	int together = 0;
 	for (int i = 0; i < dlocks_count(); i++) {
 		const struct dlock *other = dlocks_get(i);
-		if (other == newcomer || !dlock_works(other) || is_excused(other))
+		if (other == newcomer || !dlock_works(other) || checker_is_excused(other))
 			continue;
 		together++;
 		if (!may_be_together(newcomer, other))
@@ -312,7 +325,7 @@ checker_command_begins(struct task *command)
 	    dlock->shown_slot);
 	if (world.now < dlock->excused_until)
 		counts_add(COUNTED_EXCUSED, 1);
-	else if (!is_excused(dlock))
+	else if (!checker_is_excused(dlock))
 		check_overlap(dlock);
 	check_rest(dlock);
 	check_fences(dlock);
@@ -322,7 +335,7 @@ checker_command_begins(struct task *command)
 static void
 check_lease(const struct dlock *dlock)
 {
-	if (!is_excused(dlock) && !is_kept(dlock))
+	if (!checker_is_excused(dlock) && !checker_keeps(dlock, world.now))
 		world_fail("the command of d%d runs, but no server keeps the lock for it",
 		    dlock->number);
 }
@@ -344,6 +357,7 @@ checker_look(void)
 	for (int i = 0; i < dlocks_count(); i++) {
 		if (dlock_works(dlocks_get(i)))
 			check_lease(dlocks_get(i));
+		sure_check_look(dlocks_get(i));
 	}
 }
 

@@ -37,6 +37,22 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock);
 void
 checker_node_forgets(struct node *node, enum forgetting how);
 
+/* Do the servers, or a majority, keep the lock for it longer than `at`, true time? */
+bool
+checker_keeps(const struct dlock *dlock, int64_t at);
+
+/* Is it the token, or that with the marker of --break, which is kept for its holder? */
+bool
+checker_is_of(const char *name, size_t length, const char *token);
+
+/* Nobody may be blamed for what it does now. */
+bool
+checker_is_excused(const struct dlock *dlock);
+
+/* Has any server forgotten something, or the time? */
+bool
+checker_has_forgotten(void);
+
 /* After each event. */
 void
 checker_look(void);

@@ -153,9 +153,10 @@ descriptors_pass_on(struct task *from, struct task *to, int kept, int also_kept)
 	}
 }
 
-void
+bool
 descriptors_step_clock(const struct host *host)
 {
+	bool any = false;
 	for (int i = 0; i < MOST_DESCRIPTORS; i++) {
 		struct descriptor *descriptor = &descriptors[i];
 		if (descriptor->kind != DESCRIPTOR_TIMER || !descriptor->is_wall_clock ||
@@ -163,7 +164,9 @@ descriptors_step_clock(const struct host *host)
 			continue;
 		descriptor->has_stepped = true;
 		task_wake(descriptor->owner);
+		any = true;
 	}
+	return any;
 }
 
 bool

@@ -74,8 +74,8 @@ descriptors_close_all(struct task *task);
 void
 descriptors_pass_on(struct task *from, struct task *to, int kept, int also_kept);
 
-/* The wall clock of that machine was set. */
-void
+/* The wall clock of that machine was set. False: nobody there looks at it. */
+bool
 descriptors_step_clock(const struct host *host);
 
 /* A message on a channel. False: nobody is there, or too many are unread. */

@@ -256,7 +256,7 @@ set_up(struct dlock *dlock, struct dice *dice)
 	    .tree = &dlock->tree,
 	    .loop = &dlock->loop,
 	};
-	open_store(dlock, &terms, dice_chance(dice, 200));
+	open_store(dlock, &terms, dice_chance(dice, 200) || plan->looks_up);
 	dlock->settings.store = dlock->store;
 	dlock->job.settings = &dlock->settings;
 	dlock->job.loop = &dlock->loop;

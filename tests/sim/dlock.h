@@ -29,6 +29,7 @@ struct dlock_plan {
 	enum fence_mode fence_mode;
 	bool only_signals; /* --on-lost signal */
 	bool watches;      /* --watch */
+	bool looks_up;     /* its URLs have names; else that is left to chance */
 	/* COMMAND: */
 	int64_t work_ns;    /* how long it takes, if it may */
 	int64_t cleanup_ns; /* how long it lives after a first signal */
@@ -55,9 +56,10 @@ struct dlock {
 	int64_t kept_until[MOST_NODES]; /* as that server has confirmed it, true time */
 	bool is_forgotten[MOST_NODES];  /* a server has lost what it had confirmed */
 	int64_t ticket;                 /* with which it was seen in line */
-	bool had_it[MOST_NODES];        /* when it was last seen at work */
+	int64_t had_until[MOST_NODES];  /* kept for it when it was last seen at work */
 	int64_t excused_until;          /* others may hold the lock beside it; 0: never */
 	int64_t awake_since;
+	int64_t guard_seen; /* OUTER's deadline when it was last looked at */
 
 	/* The real code's: */
 	struct keys keys;

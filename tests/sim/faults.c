@@ -1,15 +1,13 @@
 /* Copyright (c) 2026 the dlock authors
  * SPDX-License-Identifier: MIT */
 
-#include "faults.h"
+#include "fault_parts.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "checker.h"
 #include "counts.h"
-#include "descriptors.h"
 #include "dlock.h"
 #include "lua_scripts.h"
 #include "network.h"
@@ -18,9 +16,15 @@
 #include "trace.h"
 #include "world.h"
 
+static const struct fault *faults;
+static int fault_count;
+static bool is_on[MOST_FAULTS], is_counted[MOST_FAULTS];
 static int on_count;
 static bool any;
 static int64_t over_since;
+
+/* What befalls a lock, a server, a path, ...: true, it had an effect at once. Others have it when
+ * something else happens: faults_felt. */
 
 /* -- somebody else ----------------------------------------------------------------------------- */
 
@@ -53,26 +57,26 @@ use_foreign_client(const struct fault *fault, struct node *node, const char *key
 		node_command(node, 2, delete);
 }
 
-/* False: it is no fault of these. */
 static bool
 befall_lock(const struct fault *fault, struct node *node, const struct keys *keys)
 {
+	bool is_there = node_has_key(node, keys->lock);
 	switch ((int)fault->kind) {
 	case FAULT_BREAK:
 		break_lock(fault, node, keys);
-		return true;
+		return is_there;
 	case FAULT_BREAK_FORCE:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
 		break_lock(fault, node, keys);
-		return true;
+		return is_there;
 	case FAULT_FOREIGN_SET:
 	case FAULT_FOREIGN_DELETE:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
 		use_foreign_client(fault, node, keys->lock);
-		return true;
+		return node->is_up && (is_there || fault->kind == FAULT_FOREIGN_SET);
 	case FAULT_FOREIGN_TAKE:
 		use_foreign_client(fault, node, keys->lock);
-		return true;
+		return node->is_up && !is_there;
 	default:
 		return false;
 	}
@@ -80,7 +84,6 @@ befall_lock(const struct fault *fault, struct node *node, const struct keys *key
 
 /* -- one server -------------------------------------------------------------------------------- */
 
-/* False: it had no effect, or it is no fault of a server. */
 static bool
 befall_node(const struct fault *fault)
 {
@@ -90,18 +93,16 @@ befall_node(const struct fault *fault)
 	case FAULT_CRASH:
 	case FAULT_CRASH_SILENT:
 	case FAULT_CRASH_EMPTY:
-		node_crash(node, fault->kind != FAULT_CRASH_SILENT);
-		return true;
+		return node_crash(node, fault->kind != FAULT_CRASH_SILENT);
 	case FAULT_FREEZE:
 		node_freeze(node);
-		return true;
+		return false;
 	case FAULT_FAIL_OVER:
 		node_replicate(node);
-		return true;
+		return false;
 	case FAULT_FLUSH:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
-		node_flush(node);
-		return true;
+		return node_flush(node);
 	case FAULT_EVICT:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
 		return node_evict(node,
@@ -114,20 +115,19 @@ befall_node(const struct fault *fault)
 	case FAULT_CLOCK_FORWARD:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
 		node_step_clock(node, fault->amount);
-		return true;
+		return node_has_keys(node);
 	case FAULT_CLOCK_BACK:
 		checker_node_forgets(node, FORGETS_THE_TIME);
 		node_step_clock(node, -fault->amount);
-		return true;
+		return node_has_keys(node);
 	case FAULT_SCRIPT_FLUSH:
-		model_forget_scripts(node_look(node));
-		return true;
+		return model_forget_scripts(node_look(node)) && node->is_up;
 	case FAULT_FULL:
 		model_set_full(node->model, true);
-		return true;
+		return false;
 	case FAULT_READ_ONLY:
 		model_set_replica(node->model, true);
-		return true;
+		return false;
 	default:
 		return befall_lock(fault, node, keys);
 	}
@@ -151,7 +151,8 @@ relieve_node(const struct fault *fault)
 		break;
 	case FAULT_FAIL_OVER:
 		checker_node_forgets(node, FORGETS_AT_ONCE);
-		node_fail_over(node);
+		if (node_fail_over(node))
+			faults_felt(FAULT_FAIL_OVER, NULL, node);
 		break;
 	case FAULT_FULL:
 		model_set_full(node->model, false);
@@ -177,123 +178,60 @@ befall_path(const struct fault *fault, bool begins)
 		/* Of requests, of answers, of both. */
 		path->delay_up_ns = begins && fault->amount % 3 != 0 ? fault->amount : 0;
 		path->delay_down_ns = begins && fault->amount % 3 != 1 ? fault->amount : 0;
-		return true;
+		return false;
 	case FAULT_LOSS:
 		path->loss = begins ? (int)fault->amount : 0;
-		return true;
+		return false;
 	case FAULT_CUT:
 		path->is_cut = begins;
-		return true;
+		return false;
 	case FAULT_RESET:
 	case FAULT_RESET_BEHIND:
-		return !begins ||
+		return begins &&
 		    network_reset(&dlock->host, node, fault->kind == FAULT_RESET_BEHIND) > 0;
 	case FAULT_BLACK_HOLE:
-		return !begins || network_blacken(&dlock->host, node) > 0;
+		return begins && network_blacken(&dlock->host, node) > 0;
 	case FAULT_LOOKUPS_HANG:
 		dlock->lookups_hang_until = begins ? world.now + fault->lasts : 0;
-		return true;
+		return false;
 	default:
 		return false;
 	}
-}
-
-/* -- a machine, a process ---------------------------------------------------------------------- */
-
-static bool
-stop(struct task *task, bool begins)
-{
-	if (task == NULL || !task->is_alive)
-		return false;
-	if (begins)
-		task_signal(task, SIGSTOP, SI_USER, 0);
-	else
-		task_signal(task, SIGCONT, SI_USER, 0);
-	return true;
-}
-
-static bool
-kill_task(struct task *task)
-{
-	if (task == NULL || !task->is_alive)
-		return false;
-	task_signal(task, SIGKILL, SI_USER, 0);
-	return true;
-}
-
-static bool
-set_trap(const struct fault *fault, struct task *task)
-{
-	if (task == NULL || !task->is_alive)
-		return false;
-	task->trap = fault->kind == FAULT_DELAY_MIDDLE ? TRAP_DELAY
-	    : fault->kind == FAULT_STOP_MIDDLE         ? TRAP_STOP
-						       : TRAP_KILL;
-	task->trap_after = (int)fault->amount;
-	task->trap_for = fault->lasts;
-	return true;
-}
-
-static bool
-befall_process(const struct fault *fault, bool begins)
-{
-	struct dlock *dlock = dlocks_get(fault->host);
-	struct task *keeper = dlock->runner != NULL ? dlock->runner : dlock->outer;
-	switch ((int)fault->kind) {
-	case FAULT_STOP_OUTER:
-		return stop(dlock->outer, begins);
-	case FAULT_STOP_RUNNER:
-		return stop(dlock->runner, begins);
-	case FAULT_STOP_COMMAND:
-		return stop(dlock->command, begins);
-	case FAULT_STOP_BOTH:
-		return stop(dlock->runner, begins) | stop(dlock->outer, begins);
-	case FAULT_KILL_OUTER:
-		return begins && kill_task(dlock->outer);
-	case FAULT_KILL_RUNNER:
-		return begins && kill_task(dlock->runner);
-	case FAULT_KILL_BOTH:
-		return begins && (kill_task(dlock->outer) & kill_task(dlock->runner));
-	case FAULT_KILL_COMMAND:
-		return begins && kill_task(dlock->command);
-	case FAULT_TERMINATE:
-		if (begins && dlock->outer->is_alive)
-			task_signal(dlock->outer, SIGTERM, SI_USER, 0);
-		return begins && dlock->outer->is_alive;
-	case FAULT_DELAY_MIDDLE:
-	case FAULT_STOP_MIDDLE:
-	case FAULT_KILL_MIDDLE:
-		return begins && set_trap(fault, keeper);
-	default:
-		return false;
-	}
-}
-
-static bool
-befall_machine(const struct fault *fault, bool begins)
-{
-	struct dlock *dlock = dlocks_get(fault->host);
-	if (fault->kind == FAULT_SUSPEND) {
-		trace_line("machine", "of d%d %s", dlock->number, begins ? "sleeps" : "wakes");
-		dlock->awake_since = world.now;
-		if (begins)
-			tasks_suspend(&dlock->host);
-		else
-			tasks_resume(&dlock->host);
-		return true;
-	}
-	if (fault->kind == FAULT_WALL_CLOCK && begins)
-		descriptors_step_clock(&dlock->host);
-	return fault->kind == FAULT_WALL_CLOCK;
 }
 
 /* -- all --------------------------------------------------------------------------------------- */
+
+static void
+count(const struct fault *fault)
+{
+	is_counted[fault - faults] = true;
+	counts_add_fault(fault->kind);
+}
+
+void
+faults_felt(enum fault_kind kind, const struct host *host, const struct node *node)
+{
+	for (int i = 0; i < fault_count; i++) {
+		const struct fault *fault = &faults[i];
+		if (fault->kind == kind && is_on[i] && !is_counted[i] &&
+		    (host == NULL || host == &dlocks_get(fault->host)->host) &&
+		    (node == NULL || node == nodes_get(fault->node)))
+			count(fault);
+	}
+}
 
 static bool
 is_start(enum fault_kind kind)
 {
 	return kind == FAULT_CRASH || kind == FAULT_CRASH_SILENT || kind == FAULT_CRASH_EMPTY ||
 	    kind == FAULT_FAIL_OVER || kind == FAULT_CLOCK_BACK;
+}
+
+/* It springs later, if ever. */
+static bool
+is_trap(enum fault_kind kind)
+{
+	return kind == FAULT_DELAY_MIDDLE || kind == FAULT_STOP_MIDDLE || kind == FAULT_KILL_MIDDLE;
 }
 
 static void
@@ -303,10 +241,11 @@ end(void *subject, uint64_t unused)
 	(void)unused;
 	trace_line("fault", "over: %s", fault_name(fault->kind));
 	relieve_node(fault);
+	is_on[fault - faults] = is_trap(fault->kind);
 	befall_path(fault, false);
-	befall_process(fault, false);
+	fault_befall_process(fault, false);
 	if (fault->kind == FAULT_SUSPEND)
-		befall_machine(fault, false);
+		fault_befall_machine(fault, false);
 	on_count--;
 	faults_last_until(world.now);
 	/* A quorum has a server wait that was started, and may count in whole seconds. */
@@ -323,20 +262,24 @@ begin(void *subject, uint64_t unused)
 	trace_line("fault", "%s: d%d, node%d, amount %lld, for %.3fs", fault_name(fault->kind),
 	    fault->host + 1, fault->node + 1, (long long)fault->amount, (double)fault->lasts / 1e9);
 	any = true;
-	if (befall_node(fault) || befall_path(fault, true) || befall_machine(fault, true) ||
-	    befall_process(fault, true))
-		counts_add_fault(fault->kind);
+	is_on[fault - faults] = true;
+	if (befall_node(fault) || befall_path(fault, true) || fault_befall_machine(fault, true) ||
+	    fault_befall_process(fault, true))
+		count(fault);
 	on_count++;
 	world_at(world.now + fault->lasts, end, subject, 0);
 }
 
 void
-faults_begin(const struct fault *faults, int count)
+faults_begin(const struct fault *all, int all_count)
 {
+	faults = all;
+	fault_count = all_count;
 	on_count = 0;
 	any = false;
 	over_since = WORLD_BEGIN;
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < fault_count; i++) {
+		is_on[i] = is_counted[i] = false;
 		if (faults[i].is_there)
 			world_at(faults[i].at, begin, (void *)(uintptr_t)&faults[i], 0);
 	}

@@ -55,6 +55,9 @@ enum fault_kind {
 	FAULT_KINDS,
 };
 
+struct host;
+struct node;
+
 struct fault {
 	enum fault_kind kind;
 	bool is_there; /* false: left out (minimise.h) */
@@ -69,7 +72,12 @@ fault_name(enum fault_kind kind);
 
 /* Arranges all of them. */
 void
-faults_begin(const struct fault *faults, int count);
+faults_begin(const struct fault *all, int all_count);
+
+/* One of that kind has had an effect there, which dlock could notice; NULL: any. Counted once a
+ * fault, when it is on: what changes nothing tries nothing. */
+void
+faults_felt(enum fault_kind kind, const struct host *host, const struct node *node);
 
 /* What has begun to have an effect only now does so until then. */
 void

@@ -3,12 +3,14 @@
 
 /* System calls about time. */
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "descriptors.h"
 #include "stand_ins.h"
+#include "sure_check.h"
 #include "world.h"
 
 #define CLOCK_READ_NS 100
@@ -90,6 +92,8 @@ __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *when,
 	/* Its signal may be unread still: the next expiry does what a signal does at once (CONT),
 	 * as in Linux, where only the interval waits for the reader. */
 	current->timers[(intptr_t)timer].is_pending = false;
+	if (current->timers[(intptr_t)timer].number == SIGKILL)
+		sure_check_timer(current, at == 0 ? NEVER : at);
 	task_set_timer(current, (int)(intptr_t)timer, at == 0 ? NEVER : at,
 	    from_timespec(&when->it_interval));
 	return 0;

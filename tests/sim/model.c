@@ -21,7 +21,7 @@ begin(struct model *model)
 	model->now_us = model->now_ms = model->started_us = 0;
 	model->is_full = model->is_replica = false;
 	model->acknowledged = 0;
-	model->writes = 0;
+	model->writes = model->refusals = 0;
 	model->run_number = ++runs;
 	model->next_id = model->options.first_client_id > 0 ? model->options.first_client_id : 1;
 	scripts_forget(model);
@@ -116,6 +116,12 @@ uint64_t
 model_writes(const struct model *model)
 {
 	return model->writes;
+}
+
+uint64_t
+model_refusals(const struct model *model)
+{
+	return model->refusals;
 }
 
 /* -- clients ---------------------------------------------------------------------------------- */

@@ -90,6 +90,11 @@ model_set_acknowledged(struct model *model, int64_t replicas);
 uint64_t
 model_writes(const struct model *model);
 
+/* Commands so far, also of scripts, that were refused because the memory is full, or to a replica.
+ */
+uint64_t
+model_refusals(const struct model *model);
+
 /* -- clients ---------------------------------------------------------------------------------- */
 
 /* `context` is for deliver. */
@@ -126,8 +131,8 @@ model_expire_due(struct model *model);
 void
 model_flush(struct model *model);
 
-/* SCRIPT FLUSH from elsewhere, or what a restart does. */
-void
+/* SCRIPT FLUSH from elsewhere, or what a restart does. False: it knew none. */
+bool
 model_forget_scripts(struct model *model);
 
 /* -- looking, for what is always to be true: nothing of it changes anything -------------------- */

@@ -227,7 +227,7 @@ static const char *
 find_obstacle(const struct model_client *client, const struct command *command, char *why,
     size_t size)
 {
-	const struct model *model = client->model;
+	struct model *model = client->model;
 	unsigned int flags = command->flags;
 	if (command->run == run_exec) {
 		for (size_t i = 0; i < client->queue_count; i++)
@@ -244,10 +244,14 @@ find_obstacle(const struct model_client *client, const struct command *command, 
 	    (client->queues && command->run != run_exec && command->run != run_discard &&
 		command->run != run_quit);
 	/* A replica leaves that to its master. */
-	if (model->is_full && !model->is_replica && fills)
+	if (model->is_full && !model->is_replica && fills) {
+		model->refusals++;
 		return "OOM command not allowed when used memory > 'maxmemory'.";
-	if (model->is_replica && (flags & IS_WRITE))
+	}
+	if (model->is_replica && (flags & IS_WRITE)) {
+		model->refusals++;
 		return "READONLY You can't write against a read only replica.";
+	}
 	if (client->listens && !(flags & LISTENING) && command->run != run_ping &&
 	    command->run != run_quit) {
 		snprintf(why, size,

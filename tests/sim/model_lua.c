@@ -63,10 +63,14 @@ find_obstacle(struct model *model, const struct command *command, size_t count)
 		return "ERR The user executing the script can't run this command or subcommand";
 	if (!(command->flags & IS_WRITE) || model->script_wrote)
 		return NULL;
-	if (model->is_replica)
+	if (model->is_replica) {
+		model->refusals++;
 		return "READONLY You can't write against a read only replica.";
-	if (model->is_full && (command->flags & DENIES_FULL))
+	}
+	if (model->is_full && (command->flags & DENIES_FULL)) {
+		model->refusals++;
 		return "OOM command not allowed when used memory > 'maxmemory'.";
+	}
 	return NULL;
 }
 

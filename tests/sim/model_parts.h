@@ -167,6 +167,7 @@ struct model {
 	bool is_full, is_replica;
 	int64_t acknowledged;
 	uint64_t writes;
+	uint64_t refusals;   /* for its memory, or as a replica */
 	uint64_t run_number; /* differs with each start */
 	int64_t next_id;
 

@@ -87,10 +87,12 @@ scripts_forget(struct model *model)
 	model->known.used = 0;
 }
 
-void
+bool
 model_forget_scripts(struct model *model)
 {
+	bool knew = model->known.used > 0;
 	scripts_forget(model);
+	return knew;
 }
 
 /* -- what they answer ------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "faults.h"
 #include "node.h"
 #include "trace.h"
 #include "world.h"
@@ -74,10 +75,14 @@ put(struct connection *connection, struct pipe *pipe, enum segment_kind kind, co
 	const struct path *path = network_path(connection->host, connection->node);
 	struct segment *segment = world_allocate(sizeof *segment);
 	char *copy = world_allocate(length);
-	int64_t at = world.now + dice_spread(&connection->dice, 20000, 800000) +
-	    (is_up(connection, pipe) ? path->delay_up_ns : path->delay_down_ns);
-	while (dice_chance(&connection->dice, path->loss))
+	int64_t delay = is_up(connection, pipe) ? path->delay_up_ns : path->delay_down_ns;
+	int64_t at = world.now + dice_spread(&connection->dice, 20000, 800000) + delay;
+	if (delay > 0)
+		faults_felt(FAULT_DELAY, connection->host, connection->node);
+	while (dice_chance(&connection->dice, path->loss)) {
+		faults_felt(FAULT_LOSS, connection->host, connection->node);
 		at += RETRY_FIRST + dice_below(&connection->dice, RETRY_FIRST);
+	}
 	if (length > 0)
 		memcpy(copy, bytes, length);
 	*segment = (struct segment){.kind = kind,
@@ -177,9 +182,12 @@ pump(struct connection *connection, struct pipe *pipe)
 			return;
 		}
 		/* What a stopped server is told waits there; its kernel takes connections. */
-		if (up && segment->kind != SEGMENT_SYN && connection->node->is_frozen)
+		if (up && segment->kind != SEGMENT_SYN && connection->node->is_frozen) {
+			faults_felt(FAULT_FREEZE, NULL, connection->node);
 			return;
+		}
 		if (is_held_back(connection)) {
+			faults_felt(FAULT_CUT, connection->host, connection->node);
 			pipe->retry = pipe->retry == 0 ? RETRY_FIRST : 2 * pipe->retry;
 			if (pipe->retry > RETRY_LAST)
 				pipe->retry = RETRY_LAST;
@@ -260,16 +268,19 @@ network_blacken(const struct host *host, const struct node *node)
 	return count;
 }
 
-void
+int
 network_forget_node(const struct node *node, bool says_so)
 {
+	int count = 0;
 	for (struct connection *at = connections; at != NULL; at = at->next) {
 		if (at->node != node || at->client == NULL)
 			continue;
 		at->client = NULL;
 		if (!at->is_closed && says_so)
 			put(at, &at->down, SEGMENT_RESET, NULL, 0);
+		count += !at->is_closed;
 	}
+	return count;
 }
 
 /* -- one connection ---------------------------------------------------------------------------- */

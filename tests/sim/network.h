@@ -71,8 +71,8 @@ network_reset(const struct host *host, const struct node *node, bool keeps_fligh
 int
 network_blacken(const struct host *host, const struct node *node);
 
-/* The server has gone, its connections with it; with or without a word. */
-void
+/* The server has gone, its connections with it; with or without a word. How many they were. */
+int
 network_forget_node(const struct node *node, bool says_so);
 
 /* -- one connection, as a socket -------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "checker.h"
+#include "faults.h"
+#include "sure_check.h"
 #include "trace.h"
 #include "world.h"
 
@@ -97,9 +99,15 @@ node_feed(struct node *node, struct connection *connection, const char *bytes, s
 {
 	node_look(node);
 	trace_bytes(node->name, "is told", bytes, length);
+	sure_check_before(node);
+	uint64_t refusals = model_refusals(node->model);
 	bool goes_on = model_feed(connection->client, bytes, length);
 	if (!goes_on)
 		node_disconnect(node, connection);
+	if (model_refusals(node->model) > refusals) {
+		faults_felt(FAULT_FULL, NULL, node);
+		faults_felt(FAULT_READ_ONLY, NULL, node);
+	}
 	checker_node_has_worked(node, connection->owner->dlock);
 }
 
@@ -132,15 +140,31 @@ node_command(struct node *node, int argc, const char *const *argv)
 
 /* -- what befalls it --------------------------------------------------------------------------- */
 
-void
+bool
+node_has_keys(struct node *node)
+{
+	struct model_key key;
+	size_t at = 0;
+	return node->is_up && model_next_key(node_look(node), &at, &key);
+}
+
+bool
+node_has_key(struct node *node, const char *name)
+{
+	struct model_key key;
+	return node->is_up && model_find_key(node_look(node), name, &key);
+}
+
+bool
 node_crash(struct node *node, bool says_so)
 {
+	bool had_keys = node_has_keys(node);
 	if (!node->is_up)
-		return;
+		return false;
 	trace_line(node->name, "crashes%s", says_so ? "" : ", without a word");
 	node->is_up = false;
 	node->is_frozen = false;
-	network_forget_node(node, says_so);
+	return network_forget_node(node, says_so) > 0 || had_keys;
 }
 
 void
@@ -192,27 +216,32 @@ node_replicate(struct node *node)
 	else
 		model_restore(node->replica, node_look(node));
 	node->has_replica = true;
+	node->writes = model_writes(node->model);
 }
 
-void
+bool
 node_fail_over(struct node *node)
 {
 	if (!node->is_up || !node->has_replica)
-		return;
+		return false;
+	bool loses = model_writes(node->model) > node->writes;
 	trace_line(node->name, "fails over to its replica");
 	network_forget_node(node, true);
 	model_reset(node->model);
 	model_restore(node->model, node->replica);
 	node->started_at = world.now;
 	model_set_started(node->model, node_wall_us(node, world.now));
+	return loses;
 }
 
-void
+bool
 node_flush(struct node *node)
 {
+	bool had_keys = node_has_keys(node);
 	trace_line(node->name, "FLUSHALL");
 	if (node->is_up)
 		model_flush(node_look(node));
+	return had_keys;
 }
 
 bool

@@ -23,6 +23,7 @@ struct node {
 	int64_t wall_offset_us; /* of its wall clock */
 	int64_t rate_ppm;
 	int64_t started_at; /* true time */
+	uint64_t writes;    /* when the replica got everything */
 };
 
 /* All servers of a schedule, as new. */
@@ -54,7 +55,14 @@ node_disconnect(struct node *node, struct connection *connection);
 void
 node_command(struct node *node, int argc, const char *const *argv);
 
-void
+/* Has it anything to forget: keys? */
+bool
+node_has_keys(struct node *node);
+bool
+node_has_key(struct node *node, const char *name);
+
+/* False: it was down, or it had no client and nothing to forget. */
+bool
 node_crash(struct node *node, bool says_so);
 void
 node_start(struct node *node, bool has_memory);
@@ -68,10 +76,12 @@ node_step_clock(struct node *node, int64_t by_us);
 /* The replica has got everything by now; it is promoted in the node's place. */
 void
 node_replicate(struct node *node);
-void
+/* False: nothing has been lost. */
+bool
 node_fail_over(struct node *node);
 
-void
+/* False: there was nothing. */
+bool
 node_flush(struct node *node);
 bool
 node_evict(struct node *node, const char *key);

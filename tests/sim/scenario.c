@@ -183,6 +183,17 @@ make_fault(struct fault *fault, const struct scenario *scenario, struct dice *di
 		    dice_spread(dice, NS_PER_MS / 20, 20 * NS_PER_MS);
 }
 
+/* Names are looked up for a new connection alone, most of them at the start. */
+static void
+aim_at_lookup(struct fault *fault, struct scenario *scenario, struct dice *dice)
+{
+	struct dlock_plan *plan = &scenario->dlocks[fault->host];
+	if (fault->kind != FAULT_LOOKUPS_HANG || !dice_chance(dice, 600))
+		return;
+	plan->looks_up = true;
+	fault->at = plan->begins_at - dice_below(dice, NS_PER_MS / 10);
+}
+
 void
 scenario_make(struct scenario *scenario, uint64_t seed)
 {
@@ -198,6 +209,8 @@ scenario_make(struct scenario *scenario, uint64_t seed)
 	for (int i = 0; i < scenario->fault_count; i++) {
 		struct dice own = dice_of(seed, 30 + (uint64_t)i);
 		make_fault(&scenario->faults[i], scenario, &own);
+		own = dice_of(seed, 60 + (uint64_t)i);
+		aim_at_lookup(&scenario->faults[i], scenario, &own);
 	}
 }
 

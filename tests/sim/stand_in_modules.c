@@ -14,6 +14,7 @@
 #include "descriptors.h"
 #include "dlock.h"
 #include "exits.h"
+#include "faults.h"
 #include "node.h"
 #include "payload.h"
 #include "stand_ins.h"
@@ -249,8 +250,10 @@ __wrap_resolve_start(struct resolver *resolver, const char *host, int port)
 	    (struct watch){.fd = fd, .events = POLLIN, .ready = on_looked_up, .context = resolver};
 	loop_watch(resolver->loop, &resolver->watch);
 	int64_t at = world.now + dice_spread(&current->dice, 50000, 5000000);
-	if (world.now < current->dlock->lookups_hang_until)
+	if (world.now < current->dlock->lookups_hang_until) {
 		at = current->dlock->lookups_hang_until;
+		faults_felt(FAULT_LOOKUPS_HANG, current->host, NULL);
+	}
 	world_at(at, answer_lookup, resolver, (uint64_t)fd);
 	return 0;
 }

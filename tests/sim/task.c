@@ -144,15 +144,18 @@ spring(struct task *task)
 	case TRAP_NONE:
 		return;
 	case TRAP_DELAY:
+		faults_felt(FAULT_DELAY_MIDDLE, task->host, NULL);
 		trace_line(task->name, "is delayed for %lld us", (long long)task->trap_for / 1000);
 		task->delayed_until = world.now + task->trap_for;
 		break;
 	case TRAP_STOP:
+		faults_felt(FAULT_STOP_MIDDLE, task->host, NULL);
 		trace_line(task->name, "is stopped in the middle of its work");
 		task->is_stopped = true;
 		world_at(world.now + task->trap_for, on_stop_over, task, 0);
 		break;
 	case TRAP_KILL:
+		faults_felt(FAULT_KILL_MIDDLE, task->host, NULL);
 		trace_line(task->name, "is killed in the middle of its work");
 		task_exit(CLD_KILLED, SIGKILL);
 	}

@@ -8,6 +8,7 @@
 
 #include "counts.h"
 #include "dlock.h"
+#include "end_check.h"
 #include "faults.h"
 #include "line_check.h"
 #include "sure_check.h"
@@ -348,6 +349,7 @@ checker_command_ends(struct task *command)
 		return;
 	check_lease(dlock);
 	dlock->ended_at = world.now;
+	dlock->was_gone = nodes_count() == 1 && kept_until(nodes_get(0), dlock) == 0;
 	line_check_ended(dlock);
 }
 
@@ -358,6 +360,7 @@ checker_look(void)
 		if (dlock_works(dlocks_get(i)))
 			check_lease(dlocks_get(i));
 		sure_check_look(dlocks_get(i));
+		end_check_look(dlocks_get(i));
 	}
 }
 

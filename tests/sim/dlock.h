@@ -59,6 +59,9 @@ struct dlock {
 	int64_t had_until[MOST_NODES];  /* kept for it when it was last seen at work */
 	int64_t excused_until;          /* others may hold the lock beside it; 0: never */
 	int64_t awake_since;
+	bool was_gone;          /* at the one server, when COMMAND ended */
+	int64_t told_to_end_at; /* TERM, while it waited; 0: never */
+	int64_t outer_able_since, runner_able_since;
 	int64_t guard_seen; /* OUTER's deadline when it was last looked at */
 
 	/* The real code's: */

@@ -67,6 +67,8 @@ fault_befall_process(const struct fault *fault, bool begins)
 	case FAULT_TERMINATE:
 		if (!begins || !dlock->outer->is_alive)
 			return false;
+		if (dlock->runner == NULL && dlock->told_to_end_at == 0)
+			dlock->told_to_end_at = world.now;
 		task_signal(dlock->outer, SIGTERM, SI_USER, 0);
 		return !dlock->outer->is_dying;
 	case FAULT_DELAY_MIDDLE:

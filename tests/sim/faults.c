@@ -304,6 +304,20 @@ faults_over_since(void)
 }
 
 bool
+faults_spare_answers(void)
+{
+	for (int i = 0; i < fault_count; i++) {
+		enum fault_kind kind = faults[i].kind;
+		if (faults[i].is_there && kind != FAULT_FLUSH && kind != FAULT_EVICT &&
+		    kind != FAULT_BREAK && kind != FAULT_BREAK_FORCE && kind != FAULT_FOREIGN_SET &&
+		    kind != FAULT_FOREIGN_TAKE && kind != FAULT_FOREIGN_DELETE &&
+		    kind != FAULT_CLOCK_FORWARD && kind != FAULT_SCRIPT_FLUSH)
+			return false;
+	}
+	return true;
+}
+
+bool
 faults_were_none(void)
 {
 	return !any;

@@ -89,6 +89,10 @@ faults_are_on(void);
 int64_t
 faults_over_since(void);
 
+/* Can none of this schedule cost anybody an answer: are they all of what a server keeps? */
+bool
+faults_spare_answers(void);
+
 /* Was there none at all that could delay anybody? */
 bool
 faults_were_none(void);

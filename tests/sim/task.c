@@ -11,6 +11,7 @@
 #include "checker.h"
 #include "descriptors.h"
 #include "dlock.h"
+#include "end_check.h"
 #include "faults.h"
 #include "payload.h"
 #include "trace.h"
@@ -281,6 +282,8 @@ task_die(struct task *task, int code, int status)
 	task->ended_at = world.now;
 	task->code = code;
 	task->status = status;
+	if (task->kind == TASK_OUTER)
+		end_check_status(task);
 	descriptors_close_all(task);
 	for (int i = 0; i < task_count; i++) {
 		struct task *child = tasks[i];

@@ -239,7 +239,20 @@ def check_rest(logs):
     return found
 
 
-CHECKS = (check_overlap, check_leases, check_fences, check_store, check_statuses, check_rest)
+def check_sight(logs):
+    """Of each command it is known until when its dlock has the lock: else leases and numbers have been compared with
+    nothing, and all seems well."""
+    found = []
+    for record in logs.records:
+        run = logs.runs.get(record.run)
+        if run is None:
+            found.append(f"lock {record.lock}: {name_of(record)} is of no run that was noted")
+        elif not run.confirmed:
+            found.append(f"lock {record.lock}: {name_of(record)} lived, and no request of its dlock was confirmed")
+    return found
+
+
+CHECKS = (check_overlap, check_leases, check_fences, check_store, check_statuses, check_sight, check_rest)
 
 
 def check(logs):

@@ -162,6 +162,13 @@ class Checks(unittest.TestCase):
         logs.records.append(command(FIRST, 501, 502, 7))
         self.violates(logs, "have the same number", "ran its command 2 times")
 
+    def test_nothing_to_compare_with(self):
+        logs = two()
+        logs.runs[FIRST].confirmed = []
+        self.violates(logs, "run 1 (machine 1, exclusive, fence 7) lived, and no request of its dlock was confirmed")
+        del logs.runs[FIRST]
+        self.violates(logs, "run 1 (machine 1, exclusive, fence 7) is of no run that was noted")
+
     def test_rest(self):
         logs = two(survivors=["4711 dlock"], unkept_keys=["lock:job5 has no expiry"],
                    descriptors=[("runner", 41), ("outer", 9)])

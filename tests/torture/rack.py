@@ -22,6 +22,7 @@ CONTENDERS = 16  # on each machine
 SLOTS = 3
 OURS = (b"dlock\n", b"dlock-run\n", b"torture_witness\n")
 
+
 class Rack:
     def __init__(self, plan, directory, seed, machines, store, args, tools):
         self.plan, self.dir, self.random = plan, directory, random.Random(seed)
@@ -200,3 +201,6 @@ def run_round(rack):
     if rack.figures["commands"] < 20:
         commands = rack.figures["commands"]
         rack.violations.append(f"{commands} commands ran: a round in which nothing goes on proves nothing")
+    if rack.figures["writes"] * 2 < rack.figures["commands"]:
+        writes = rack.figures["writes"]
+        rack.violations.append(f"{writes} writes landed: a store to which hardly anything is written proves nothing")

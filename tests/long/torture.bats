@@ -29,3 +29,44 @@ setup_file() {
 		grep -qx "  planted $plant: found" report
 	done
 }
+
+# its_base PID: the directory of the rack that this process is.
+its_base() {
+	local child
+	child=$(pgrep -P "$1") || return
+	tr '\0' '\n' <"/proc/$child/cmdline" | grep -xE '/.*/dlock-torture\.[^/]*'
+}
+
+# its_groups: the control groups of the rack at $base.
+its_groups() {
+	find /sys/fs/cgroup -maxdepth 2 -name "${base##*/}.*"
+}
+
+# its_frozen: whether a machine of it stands still just now.
+its_frozen() {
+	local group
+	for group in $(its_groups); do
+		grep -qsE 'FROZEN|^1$' "$group/freezer.state" "$group/cgroup.freeze" && return
+	done
+	return 1
+}
+
+@test "a rack that is ended by a signal leaves no process, no control group and no directory, also where a machine is frozen" {
+	local name rack status base
+	for name in TERM INT; do
+		start env --default-signal "$TESTS_DIR/torture/torture" --seconds 60 single-paused 2>said
+		rack=$STARTED
+		wait_until 10s its_base "$rack"
+		base=$(its_base "$rack")
+		wait_until 60s its_frozen
+		kill -"$name" "$rack"
+		status=0
+		wait "$rack" || status=$?
+		[ "$status" -eq $((128 + $(kill -l "$name"))) ]
+		grep -qx "torture: SIG$name: stopped" said
+		[ ! -e "$base" ]
+		[ -z "$(its_groups)" ]
+		echo "$base" >its_name # the words of grep itself have it not
+		[ -z "$(grep -laF -f its_name /proc/[0-9]*/cmdline 2>/dev/null)" ]
+	done
+}

@@ -60,6 +60,7 @@ struct dlock {
 	int64_t excused_until;          /* others may hold the lock beside it; 0: never */
 	int64_t awake_since;
 	bool was_gone;          /* at the one server, when COMMAND ended */
+	int64_t asks_since;     /* its first try */
 	int64_t told_to_end_at; /* TERM, while it waited; 0: never */
 	int64_t outer_able_since, runner_able_since;
 	int64_t guard_seen; /* OUTER's deadline when it was last looked at */

@@ -33,8 +33,9 @@ note_ability(const struct task *task, int64_t *able_since)
 		*able_since = world.now;
 }
 
-/* When -w is over a try that may have been granted is waited for, made once more, and undone: a
- * connection, and four answers (src/lock/acquiring.c). */
+/* When -w is over a try that may have been granted is waited for, made once more, and undone. Each
+ * is a connection and up to three answers, where those say LATE (src/store/redis_exchange.c), and
+ * there are two more to undo it. */
 static void
 check_wait(const struct dlock *dlock)
 {
@@ -44,12 +45,12 @@ check_wait(const struct dlock *dlock)
 	    dlock->outer->is_dying)
 		return;
 	int64_t over =
-	    later(dlock->plan->begins_at + wait_ns / 100 * CLOCKS_AGREE, dlock->outer_able_since) +
-	    lock->connect_limit_ns + 4 * lease_request_limit(&lock->terms) + MOMENTS;
+	    later(dlock->asks_since + wait_ns / 100 * CLOCKS_AGREE, dlock->outer_able_since) +
+	    2 * lock->connect_limit_ns + 8 * lease_request_limit(&lock->terms) + MOMENTS;
 	if (world.now > over)
 		world_fail("d%d waits on, though its -w of %lld ms is over for %lld ms",
 		    dlock->number, (long long)(wait_ns / NS_PER_MS),
-		    (long long)((world.now - dlock->plan->begins_at - wait_ns) / NS_PER_MS));
+		    (long long)((world.now - dlock->asks_since - wait_ns) / NS_PER_MS));
 }
 
 /* What it may have been granted is undone, if a moment is enough for that (src/lock/lock_parts.h).
@@ -89,6 +90,8 @@ end_check_look(struct dlock *dlock)
 {
 	if (!dlock->is_begun)
 		return;
+	if (dlock->job.lock.state == LOCK_IDLE)
+		dlock->asks_since = world.now;
 	note_ability(dlock->outer, &dlock->outer_able_since);
 	note_ability(dlock->runner, &dlock->runner_able_since);
 	check_wait(dlock);
@@ -130,6 +133,8 @@ find_lie(const struct dlock *dlock, int status)
 	const struct task *command = dlock->command;
 	bool ran = command != NULL && command->is_executed;
 	bool ended_well = ran && !command->is_alive && command->code == CLD_EXITED;
+	/* --max-hold counts from when RUNNER is there, which may be stopped before it starts
+	 * COMMAND. */
 	switch (status) {
 	case 0:
 		/* The release has found out: else its answer may have been lost, and it has asked
@@ -145,7 +150,7 @@ find_lie(const struct dlock *dlock, int status)
 	case EXIT_MAX_HOLD:
 		return plan->max_hold_ns == 0 ? "there is no --max-hold"
 		    : !ran                    ? "its command has not run"
-		    : dlock->ended_at - dlock->began_at < plan->max_hold_ns / CLOCKS_AGREE * 100
+		    : dlock->ended_at - dlock->taken_at < plan->max_hold_ns / CLOCKS_AGREE * 100
 		    ? "it is not over"
 		    : NULL;
 	case EXIT_NOT_FOUND:

@@ -124,7 +124,7 @@ start_postgres() {
 	local -
 	set +T # as in untraced
 	PG_DIR=$(new_postgres_dir) && make_postgres_data "$PG_DIR" || return 1
-	printf '%s\n' fsync=off autovacuum=off shared_buffers=16MB log_line_prefix='%m [%p] ' "$@" >"$PG_DIR/settings"
+	printf '%s\n' fsync=off autovacuum=off shared_buffers=16MB dynamic_shared_memory_type=mmap log_line_prefix='%m [%p] ' "$@" >"$PG_DIR/settings"
 	free_postgres_port >"$PG_DIR/port"
 	run_postgres "$PG_DIR" || return 1
 	PG_PORT=$(cat "$PG_DIR/port")

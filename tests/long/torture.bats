@@ -67,6 +67,6 @@ its_frozen() {
 		[ ! -e "$base" ]
 		[ -z "$(its_groups)" ]
 		echo "$base" >its_name # the words of grep itself have it not
-		[ -z "$(grep -laF -f its_name /proc/[0-9]*/cmdline 2>/dev/null)" ]
+		if grep -laF -f its_name /proc/[0-9]*/cmdline 2>/dev/null; then return 1; fi
 	done
 }

@@ -126,14 +126,15 @@ def check_overlap(logs):
     ]
 
 
-def frozen(logs, record):
-    return any(
-        fault.kind == "pause_machine"
-        and fault.machine == record.machine
-        and fault.at <= record.last
-        and record.begin <= fault.until
-        for fault in logs.faults
-    )
+def was_asleep(logs, machine, at, last):
+    """Was that machine paused at the instant `at`, when something was due, and perhaps again, without a break, until
+    `last`?"""
+    pauses = sorted((f.at, f.until) for f in logs.faults if f.kind == "pause_machine" and f.machine == machine)
+    end = None
+    for begin, until in pauses:
+        if begin <= at <= until or (end is not None and begin <= end):
+            end = max(until, end or 0)
+    return end is not None and last <= end
 
 
 def check_leases(logs):
@@ -145,11 +146,11 @@ def check_leases(logs):
     found = []
     for record in logs.records:
         run = logs.runs.get(record.run)
-        if run is None or not run.confirmed or frozen(logs, record):
+        if run is None or not run.confirmed:
             continue
         # A RUNNER that was hit may have confirmed a renewal and not have come to say so.
         expiry = max(max(run.confirmed), runner_faults[record.run]) + run.ttl
-        if record.last > expiry:
+        if record.last > expiry and not was_asleep(logs, record.machine, expiry, record.last):
             found.append(f"lock {record.lock}: {name_of(record)} outlived its lease by {ms(record.last - expiry)}")
     return found
 

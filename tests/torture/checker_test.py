@@ -108,6 +108,15 @@ class Checks(unittest.TestCase):
         self.violates(logs, "outlived its lease")
         logs.faults = [Fault(2000 * MS, "pause_machine", machine=1, until=4000 * MS)]
         self.violates(logs)
+        # When the lease was over, that is, and from then on: not at another time.
+        logs.faults = [Fault(600 * MS, "pause_machine", machine=1, until=2000 * MS)]
+        self.violates(logs, "outlived its lease")
+        logs.faults = [Fault(2903 * MS, "pause_machine", machine=1, until=4000 * MS)]
+        self.violates(logs, "outlived its lease")
+        logs.faults = [Fault(2800 * MS, "pause_machine", machine=1, until=2902 * MS)]
+        self.violates(logs, "outlived its lease")
+        logs.faults.append(Fault(2901 * MS, "pause_machine", machine=1, until=2907 * MS))
+        self.violates(logs)
 
     def test_fences(self):
         logs = two(accepted=[])

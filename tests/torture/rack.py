@@ -29,12 +29,12 @@ class Rack:
         self.machines, self.store, self.args, self.tools = machines, store, args, tools
         self.locks_count = LOCKS
         self.ttl = plan.ttl_ms / 1000
-        self.faults, self.counts = [], {}
+        self.faults, self.counts, self.tries = [], {}, {}
         self.hit, self.paused, self.parted = set(), set(), False
         self.undo, self.order = [], itertools.count()
-        self.keys, self.descriptors = [], {}
+        self.keys, self.looks, self.descriptors = [], 0, {}
         self.survivors, self.violations, self.figures = [], [], {}
-        self.burners, self.breaks = [], []
+        self.burners, self.breaks, self.broken = [], [], 0
         kinds = ["exclusive"] * (LOCKS - 8) + ["shared"] * 4 + ["slots"] * 4
         self.locks = kinds if plan.shared else ["exclusive"] * LOCKS
         os.makedirs(directory + "/log")
@@ -61,6 +61,7 @@ class Rack:
     def start_break(self, name):
         words = [self.dlock(), "--break", *self.engine.options, name]
         self.breaks.append(spawn(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.broken += sum(one.poll() == 0 for one in self.breaks)
         self.breaks = [one for one in self.breaks if one.poll() is None]
 
     # the round
@@ -110,6 +111,7 @@ class Rack:
                 heapq.heappop(self.undo)[2]()
             if now >= turn:
                 kind = self.random.choices(kinds, weights)[0]
+                self.tries[kind] = self.tries.get(kind, 0) + 1
                 if KINDS[kind](self):
                     self.counts[kind] = self.counts.get(kind, 0) + 1
                     turn = max(turn + 1 / self.args.rate, now - 1)
@@ -133,7 +135,9 @@ class Rack:
                     except OSError:
                         continue
                     self.descriptors[who] = max(self.descriptors.get(who, 0), count)
-        self.keys += self.engine.everlasting(0.2)
+        found, answers = self.engine.everlasting(0.2)
+        self.keys += found
+        self.looks += answers
 
     def make_well(self):
         for burner in self.burners + self.breaks:
@@ -151,10 +155,15 @@ class Rack:
         for machine in self.machines:
             machine.agent.wait()
         end = time.monotonic() + 60
-        while not self.engine.is_whole() and time.monotonic() < end:
+        while not (whole := self.engine.is_whole()) and time.monotonic() < end:
             self.engine.heal()
             time.sleep(0.3)
         self.engine.mend()
+        if not whole:
+            self.keys.append("all of them: the servers have not come back within 60 s")
+        # Of a lock that was free there was nothing to break.
+        if "break_lock" in self.counts:
+            self.counts["break_lock"] = self.broken
 
     def look_after(self):
         """What is left when nobody wants anything any more, and whether the locks can be had."""
@@ -171,7 +180,7 @@ class Rack:
         for lock, life in enumerate(lives):
             if life.wait() != 0:
                 self.keys.append(f"lock:job{lock} cannot be had when all is well again: status {life.returncode}")
-        self.keys += self.engine.leftovers() + self.engine.everlasting(3)
+        self.keys += self.engine.leftovers()
 
     def write_down(self):
         def put(name, rows):
@@ -186,6 +195,24 @@ class Rack:
             file.write(self.store.accepted())
 
 
+MANY_TRIES = 50
+
+
+def find_blindness(rack):
+    """What a round must have seen, or it proves nothing."""
+    found = []
+    if rack.figures["commands"] < 20:
+        found.append(f"{rack.figures['commands']} commands ran: a round in which nothing goes on proves nothing")
+    if rack.figures["writes"] * 2 < rack.figures["commands"]:
+        found.append(f"{rack.figures['writes']} writes landed: a store to which hardly anything is written proves nothing")
+    if rack.looks == 0:
+        found.append("nobody was ever asked for keys that do not expire")
+    for kind, tries in rack.tries.items():
+        if tries >= MANY_TRIES and not rack.counts.get(kind):
+            found.append(f"{kind} was tried {tries} times, and never had an effect")
+    return found
+
+
 def run_round(rack):
     rack.start()
     try:
@@ -198,9 +225,4 @@ def run_round(rack):
     logs = records.read(rack.dir)
     rack.violations = checker.check(logs)
     rack.figures = checker.figures(logs)
-    if rack.figures["commands"] < 20:
-        commands = rack.figures["commands"]
-        rack.violations.append(f"{commands} commands ran: a round in which nothing goes on proves nothing")
-    if rack.figures["writes"] * 2 < rack.figures["commands"]:
-        writes = rack.figures["writes"]
-        rack.violations.append(f"{writes} writes landed: a store to which hardly anything is written proves nothing")
+    rack.violations += find_blindness(rack)

@@ -62,7 +62,8 @@ def tell(rack, kind, *words, server=None):
     if server is None:
         return False
     answer = server.ask(*words, timeout=0.3)
-    if answer is None or isinstance(answer, ErrorReply):
+    # 0: there was no such key, no such client.
+    if answer is None or isinstance(answer, ErrorReply) or answer == 0:
         return False
     rack.note(kind)
     return True
@@ -81,7 +82,9 @@ def kill_clients(rack):
 
 @fault
 def flush_server(rack):
-    return tell(rack, "flush_server", "FLUSHALL")
+    server = some_server(rack)
+    has_keys = server is not None and server.ask("DBSIZE", timeout=0.3)
+    return isinstance(has_keys, int) and has_keys > 0 and tell(rack, "flush_server", "FLUSHALL", server=server)
 
 
 @fault
@@ -105,7 +108,11 @@ def step_clock(rack):
     if server is None:
         return False
     longest = rack.random.choice((1, 1, 600_000, 3000, 3000))
-    server.set_clock(rack.random.randrange(-longest, longest))
+    before, shift = server.shift, rack.random.randrange(-longest, longest)
+    server.set_clock(shift)
+    # That it is the server's own clock which has moved is asked of the server.
+    if abs(shift - before) < 5 or not server.shows_clock():
+        return False
     rack.note("step_clock")
     return True
 
@@ -124,9 +131,11 @@ def end_session(rack):
     server = some_server(rack)
     if server is None:
         return False
-    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    ended = server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' "
                "ORDER BY random() LIMIT 1", check=False)
+    if "t" not in (ended or ""):
+        return False
     rack.note("end_session")
     return True
 
@@ -186,10 +195,10 @@ def move_slot(rack):
         return False
     target = rack.random.choice(targets)
     ids = {server: server.ask("CLUSTER", "MYID") for server in (source, target)}
-    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
-    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[target])
+    told = (target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source]),
+            source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[target]))
     keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
-    rack.note("move_slot")
+    rack.note("move_slot")  # whatever comes of it has a cause
 
     def end():
         left = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
@@ -202,4 +211,4 @@ def move_slot(rack):
     if isinstance(keys, list) and keys:
         source.ask("MIGRATE", target.ip, PORT, "", 0, 2000, "KEYS", *keys[: len(keys) // 2 + 1], timeout=3)
     rack.later(moment(rack, 0.3), end)
-    return True
+    return told == ("OK", "OK")

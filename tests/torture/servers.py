@@ -72,7 +72,7 @@ class Redis:
         self.stopped = False
         os.makedirs(self.dir)
         self.clock = self.dir + ".clock"
-        self.farthest = 0
+        self.shift = self.farthest = 0
         self.set_clock(0)
         if sentinel:
             with open(self.dir + "/conf", "w", encoding="ascii") as file:
@@ -81,9 +81,17 @@ class Redis:
 
     def set_clock(self, shift_ms):
         """The file is written in place: the server has it open."""
-        self.farthest = max(self.farthest, shift_ms)
+        self.shift, self.farthest = shift_ms, max(self.farthest, shift_ms)
         with open(self.clock, "r+" if os.path.exists(self.clock) else "w", encoding="ascii") as file:
             file.write(f"shift {shift_ms:<20d}\n")
+
+    def shows_clock(self):
+        """Is it as far from this machine's as it was set?"""
+        answer = self.ask("TIME", timeout=0.3)
+        if not isinstance(answer, list):
+            return False
+        shift = int(answer[0]) * 1000 + int(answer[1]) / 1000 - time.time() * 1000
+        return abs(shift - self.shift) < 300
 
     def start(self):
         words = [self.dir + "/conf", "--sentinel"] if self.sentinel else [
@@ -156,22 +164,29 @@ class Single:
         """What has to be done by hand when all servers are well."""
 
     def leftovers(self):
-        """Locks that are still taken."""
-        found = []
-        for server in self.masters():
+        """Locks that are still taken, and keys that never expire, when all is well: who does not say is no proof."""
+        masters = self.masters()
+        found = [] if masters else ["nobody is there who could say which keys are left"]
+        for server in masters:
             keys = server.ask("KEYS", "lock:job*", timeout=3)
-            found += [f"{key} is left, on {server.ip}" for key in keys or [] if "#" not in key]
+            answer = server.ask("EVAL", EVERLASTING, 0, timeout=3)
+            if not isinstance(keys, list) or not isinstance(answer, list):
+                found.append(f"{server.ip} does not say which keys are left: {keys}, {answer}")
+                continue
+            found += [f"{key} is left, on {server.ip}" for key in keys if "#" not in key]
+            found += [f"{key} has no expiry, on {server.ip}" for key in answer]
         return found
 
     def everlasting(self, timeout):
-        """Keys that never expire: there are none, at no instant."""
-        found = []
+        """Keys that never expire: there are none, at no instant. And how many servers have said so."""
+        found, answers = [], 0
         for server in self.servers:
             if server.runs() and not server.stopped:
                 answer = server.ask("EVAL", EVERLASTING, 0, timeout=timeout)
                 if isinstance(answer, list):
+                    answers += 1
                     found += [f"{key} has no expiry, on {server.ip}" for key in answer]
-        return found
+        return found, answers
 
     def heal(self):
         """A key expires at an instant of the server's clock: where that was ahead when a holder died, the clock has to

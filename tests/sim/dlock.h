@@ -63,7 +63,8 @@ struct dlock {
 	int64_t asks_since;     /* its first try */
 	int64_t told_to_end_at; /* TERM, while it waited; 0: never */
 	int64_t outer_able_since, runner_able_since;
-	int64_t guard_seen; /* OUTER's deadline when it was last looked at */
+	int64_t guard_seen;     /* OUTER's deadline when it was last looked at */
+	struct instant t0_seen; /* of the lease; 0: COMMAND does not work */
 
 	/* The real code's: */
 	struct keys keys;

@@ -47,10 +47,25 @@ check_deadline(const struct dlock *dlock, const char *what, int64_t boottime)
 		    what, dlock->number, ms(at - world.now));
 }
 
+/* By its own clock: between the deadline and the expiry a server would still say yes. */
+static void
+check_lease(struct dlock *dlock)
+{
+	struct instant t0 = dlock->job.lock.t0, seen = dlock->t0_seen;
+	dlock->t0_seen = dlock_works(dlock) ? t0 : (struct instant){0};
+	if (seen.ns == 0 || dlock->t0_seen.ns == seen.ns)
+		return;
+	struct instant deadline = lease_term_at(&dlock->settings.lock.terms, seen);
+	if (instant_reached(deadline, dlock->t0_seen))
+		world_fail("d%d believes in a renewal that it sent %lld ms after its deadline",
+		    dlock->number, ms(instant_between(deadline, dlock->t0_seen)));
+}
+
 void
 sure_check_look(struct dlock *dlock)
 {
 	const struct job *job = &dlock->job;
+	check_lease(dlock);
 	if (dlock->runner == NULL || !dlock->outer->is_alive)
 		return;
 	int64_t guard_at = atomic_load(&job->channel.page->guard_at_ns);

@@ -15,7 +15,8 @@ void
 sure_check_begin(void);
 
 /* OUTER's deadline, and until when dlock is sure of its lease: each is over before the expiry of
- * what the servers keep for it, by true time. Looked at when they change. */
+ * what the servers keep for it, by true time. Looked at when they change. And what dlock believes
+ * in was sent before the deadline at which COMMAND is told to end. */
 void
 sure_check_look(struct dlock *dlock);
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT */
 
 /* run/deadman: wherever RUNNER is stopped in the middle of it, one of the two timers ends that.
- * (Schedules 615140 and 1484703 of the simulator: OUTER had been killed, and between the end of
- * RUNNER's KILL timer and its wake-up calls there was nothing.) */
+ * (Schedule 1484703 of the simulator: OUTER had been killed, and between the end of RUNNER's KILL
+ * timer and its wake-up calls there was nothing.) */
 #include "run/deadman.h"
 
 #include <dlfcn.h>

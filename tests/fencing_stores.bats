@@ -20,8 +20,8 @@ setup() {
 
 # --- S3 ---
 
-# A stand-in for aws: objects are files below s3/, an ETag is a hash of the content; a condition and the write
-# are one step. BETWEEN is run once, after an object was read: what another does between.
+# A stand-in for aws: objects are files below s3/, an ETag is a hash of the content, and of that which is
+# handed out; a condition and the write are one step. BETWEEN is run once, after an object was read: what another does between.
 make_aws() {
 	cat >aws <<-'END'
 		#!/bin/bash
@@ -39,19 +39,20 @@ make_aws() {
 			esac
 			shift 2
 		done
-		etag() { echo "\"$(md5sum <"s3/$bucket/$key" | cut -c 1-32)\""; }
+		etag() { echo "\"$(md5sum <"$1" | cut -c 1-32)\""; }
+		exec 8>>s3.lock
+		flock 8
 		case $verb in
 		get-object)
 			[ -e "s3/$bucket/$key" ] || { echo 'An error occurred (NoSuchKey) when calling the GetObject operation' >&2; exit 254; }
 			cp "s3/$bucket/$key" "$out"
-			etag
+			exec 8>&-
+			etag "$out"
 			if [ -n "${BETWEEN:-}" ] && mkdir came.between 2>/dev/null; then eval "$BETWEEN"; fi
 			;;
 		put-object)
-			exec 8>>s3.lock
-			flock 8
 			case $condition in
-			--if-match) [ "$(etag 2>/dev/null)" = "$tag" ] ;;
+			--if-match) [ "$(etag "s3/$bucket/$key" 2>/dev/null)" = "$tag" ] ;;
 			--if-none-match) [ ! -e "s3/$bucket/$key" ] ;;
 			*) false ;;
 			esac || { echo 'An error occurred (PreconditionFailed) when calling the PutObject operation' >&2; exit 254; }

@@ -321,6 +321,7 @@ checker_command_begins(struct task *command)
 	struct dlock *dlock = command->dlock;
 	dlock->command = command;
 	dlock->began_at = world.now;
+	dlock->held_from = dlock->taken_at;
 	counts_add(COUNTED_COMMANDS, 1);
 	trace_line(command->name, "begins, fence %lld, slot %d", (long long)dlock->shown_fence,
 	    dlock->shown_slot);

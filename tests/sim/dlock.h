@@ -52,6 +52,7 @@ struct dlock {
 	/* The checker's: */
 	int64_t began_at, ended_at; /* COMMAND; 0: not yet */
 	int64_t taken_at;           /* the lock, at the first server, with: */
+	int64_t held_from;          /* that, when COMMAND began */
 	char taken_token[TOKEN_SIZE];
 	int64_t kept_until[MOST_NODES]; /* as that server has confirmed it, true time */
 	bool is_forgotten[MOST_NODES];  /* a server has lost what it had confirmed */

@@ -150,7 +150,7 @@ find_lie(const struct dlock *dlock, int status)
 	case EXIT_MAX_HOLD:
 		return plan->max_hold_ns == 0 ? "there is no --max-hold"
 		    : !ran                    ? "its command has not run"
-		    : dlock->ended_at - dlock->taken_at < plan->max_hold_ns / CLOCKS_AGREE * 100
+		    : dlock->ended_at - dlock->held_from < plan->max_hold_ns / CLOCKS_AGREE * 100
 		    ? "it is not over"
 		    : NULL;
 	case EXIT_NOT_FOUND:

@@ -89,7 +89,7 @@ kept_until(struct node *node, const struct dlock *dlock)
 /* When the server, or the first of them, gave it the lock: by what it asked, or handed on by
  * another. */
 static void
-note_taking(struct node *node, struct dlock *dlock, bool has_it, const struct dlock *asking)
+note_taking(struct node *node, struct dlock *dlock, bool has_it)
 {
 	const char *token = dlock_token(dlock);
 	if (strcmp(dlock->taken_token, token) != 0 || (nodes_count() == 1 && !has_it)) {
@@ -99,17 +99,18 @@ note_taking(struct node *node, struct dlock *dlock, bool has_it, const struct dl
 	if (!has_it || dlock->taken_at != 0)
 		return;
 	dlock->taken_at = world.now;
-	/* A clock set back gives who comes after this one a lower ticket. */
-	if (nodes_count() == 1 && (dlock == asking || !clock_was_set))
+	/* A clock set back gives who comes later a lower ticket, and brings back what had expired.
+	 */
+	if (nodes_count() == 1 && !clock_was_set)
 		line_check_order(node, dlock);
 }
 
 /* While COMMAND runs, and is not known to have been forgotten. */
 static void
-note_possession(struct node *node, struct dlock *dlock, const struct dlock *asking)
+note_possession(struct node *node, struct dlock *dlock)
 {
 	int64_t until = kept_until(node, dlock);
-	note_taking(node, dlock, until > 0, asking);
+	note_taking(node, dlock, until > 0);
 	if (until > 0) {
 		sure_check_renewal(dlock, dlock->kept_until[node->index], until);
 		dlock->kept_until[node->index] = until;
@@ -177,7 +178,7 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock)
 	for (int i = 0; i < dlocks_count(); i++) {
 		if (!dlocks_get(i)->is_begun)
 			continue;
-		note_possession(node, dlocks_get(i), dlock);
+		note_possession(node, dlocks_get(i));
 		check_ghost(node, dlocks_get(i), dlock);
 	}
 	check_expiries(node);
@@ -281,7 +282,7 @@ check_rest(const struct dlock *newcomer)
 static bool
 is_beyond_memory(const struct dlock *earlier, const struct dlock *later)
 {
-	if (forgotten_at < earlier->taken_at)
+	if (forgotten_at < earlier->held_from)
 		return false;
 	if (later->plan->fence_mode == FENCE_COUNTER || earlier->plan->fence_mode == FENCE_COUNTER)
 		return true;

@@ -155,8 +155,13 @@ class Rack:
         for machine in self.machines:
             machine.agent.wait()
         end = time.monotonic() + 60
-        while not (whole := self.engine.is_whole()) and time.monotonic() < end:
+        for turn in itertools.count(1):
+            whole = self.engine.is_whole()
+            if whole or time.monotonic() > end:
+                break
             self.engine.heal()
+            if turn % 20 == 0:
+                self.engine.mend()
             time.sleep(0.3)
         self.engine.mend()
         if not whole:
@@ -204,7 +209,8 @@ def find_blindness(rack):
     if rack.figures["commands"] < 20:
         found.append(f"{rack.figures['commands']} commands ran: a round in which nothing goes on proves nothing")
     if rack.figures["writes"] * 2 < rack.figures["commands"]:
-        found.append(f"{rack.figures['writes']} writes landed: a store to which hardly anything is written proves nothing")
+        writes = rack.figures["writes"]
+        found.append(f"{writes} writes landed: a store to which hardly anything is written proves nothing")
     if rack.looks == 0:
         found.append("nobody was ever asked for keys that do not expire")
     for kind, tries in rack.tries.items():

@@ -19,10 +19,11 @@ PORT = 6379
 SENTINEL_PORT = 26379
 
 
+# A node of a cluster may not touch a key of a slot that it has not, and lost with what it has there: nobody asks it.
 EVERLASTING = """
     local out = {}
     for _, key in ipairs(redis.call('KEYS', 'lock:*')) do
-        if redis.call('PTTL', key) == -1 then out[#out + 1] = key end
+        if redis.pcall('PTTL', key) == -1 then out[#out + 1] = key end
     end
     return out"""
 
@@ -285,8 +286,11 @@ class Cluster(Single):
         """A slot whose move has met a dead master is half here and half there until somebody sees to it."""
         maps = "".join(str(server.ask("CLUSTER", "NODES")) for server in self.servers)
         if "->-" in maps or "-<-" in maps:
-            call("redis-cli", "--cluster", "fix", f"{self.servers[0].ip}:{PORT}", "--cluster-yes", check=False)
-            wait_for("the cluster", 30, self.is_whole)
+            for server in self.masters():
+                call("redis-cli", "--cluster", "fix", f"{server.ip}:{PORT}", "--cluster-yes", check=False)
+            end = time.monotonic() + 5
+            while not self.is_whole() and time.monotonic() < end:
+                time.sleep(0.1)
 
     def owner(self, key):
         """The master that has the key's slot, and the slot."""

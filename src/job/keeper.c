@@ -162,6 +162,14 @@ on_clock_step(void *context, struct instant now)
 	lock_verify(&job->lock, now);
 }
 
+/* Stopped since the grant, for longer than the lease. */
+static bool
+is_too_late(const struct job *job)
+{
+	const struct lease_terms *terms = &job->settings->lock.terms;
+	return instant_reached(lease_term_at(terms, job->lock.t0), clock_now());
+}
+
 _Noreturn void
 keeper_run(struct job *job)
 {
@@ -181,9 +189,12 @@ keeper_run(struct job *job)
 		answering_open(job);
 	if (tree_become_subreaper() != 0 || deadman_open(&job->deadman) != 0)
 		goto system_error;
-	if (instant_reached(lease_term_at(&job->settings->lock.terms, job->lock.t0), clock_now()))
+	if (is_too_late(job))
 		goto too_late;
 	nets_spread(job);
+	/* In between nothing would have ended a stop; from here on its own timers do. */
+	if (is_too_late(job))
+		goto too_late;
 	if (start_command(job) != 0)
 		goto system_error;
 	urgency_raise(); /* only now: COMMAND has the caller's scheduling */
@@ -197,7 +208,6 @@ keeper_run(struct job *job)
 	_exit(EXIT_SYSTEM);
 
 too_late:
-	/* Stopped since the grant, for longer than the lease. */
 	message_error("lost '%s': its lease was over before its command was started",
 	    job->settings->name);
 	job->value = EXIT_LOST;

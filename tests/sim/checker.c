@@ -89,7 +89,7 @@ kept_until(struct node *node, const struct dlock *dlock)
 /* When the server, or the first of them, gave it the lock: by what it asked, or handed on by
  * another. */
 static void
-note_taking(struct node *node, struct dlock *dlock, bool has_it)
+note_taking(struct node *node, struct dlock *dlock, bool has_it, const struct dlock *asking)
 {
 	const char *token = dlock_token(dlock);
 	if (strcmp(dlock->taken_token, token) != 0 || (nodes_count() == 1 && !has_it)) {
@@ -99,18 +99,18 @@ note_taking(struct node *node, struct dlock *dlock, bool has_it)
 	if (!has_it || dlock->taken_at != 0)
 		return;
 	dlock->taken_at = world.now;
-	/* A clock set back gives who comes later a lower ticket, and brings back what had expired.
-	 */
-	if (nodes_count() == 1 && !clock_was_set)
+	/* A clock set back gives who comes later a lower ticket, and has what had expired back. */
+	bool is_first = dlock == asking && dlock->kept_until[node->index] == 0;
+	if (nodes_count() == 1 && (is_first || !clock_was_set))
 		line_check_order(node, dlock);
 }
 
 /* While COMMAND runs, and is not known to have been forgotten. */
 static void
-note_possession(struct node *node, struct dlock *dlock)
+note_possession(struct node *node, struct dlock *dlock, const struct dlock *asking)
 {
 	int64_t until = kept_until(node, dlock);
-	note_taking(node, dlock, until > 0);
+	note_taking(node, dlock, until > 0, asking);
 	if (until > 0) {
 		sure_check_renewal(dlock, dlock->kept_until[node->index], until);
 		dlock->kept_until[node->index] = until;
@@ -178,7 +178,7 @@ checker_node_has_worked(struct node *node, const struct dlock *dlock)
 	for (int i = 0; i < dlocks_count(); i++) {
 		if (!dlocks_get(i)->is_begun)
 			continue;
-		note_possession(node, dlocks_get(i));
+		note_possession(node, dlocks_get(i), dlock);
 		check_ghost(node, dlocks_get(i), dlock);
 	}
 	check_expiries(node);

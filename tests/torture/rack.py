@@ -185,7 +185,7 @@ class Rack:
         for lock, life in enumerate(lives):
             if life.wait() != 0:
                 self.keys.append(f"lock:job{lock} cannot be had when all is well again: status {life.returncode}")
-        self.keys += self.engine.leftovers()
+        self.keys += self.engine.leftovers() + self.engine.everlasting(3)[0]
 
     def write_down(self):
         def put(name, rows):
